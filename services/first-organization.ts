@@ -147,7 +147,9 @@ async function install({ keys }: BootstrapParts, secret: string): Promise<void> 
 }
 
 async function isBootstrapped(store: EventStore): Promise<boolean> {
-  for await (const { foreign } of store.readStream(streamName(ORGANIZATION, FIRST_ORGANIZATION))) {
+  for await (const { foreign } of store.readStream(streamName(ORGANIZATION, FIRST_ORGANIZATION), {
+    needs: 'nothing',
+  })) {
     if (foreign === undefined) return true;
   }
   return false;

@@ -23,7 +23,7 @@ export class LostLog extends StartRefusal {}
  */
 export async function refuseLostLog({ store, feed, redis }: CheckedStores): Promise<void> {
   await waitForRedis(redis, REDIS_WAIT_MS);
-  const missing = await new LogWitness(redis, PROJECTIONS).missingIn(store);
+  const missing = await new LogWitness(redis, PROJECTIONS).missingIn({ store, feed });
   if (missing === null) return;
   const head = await feed.head();
   throw new LostLog(

@@ -28,6 +28,8 @@ const FAULT_STATUS = {
   not_caught_up: 503,
   /** Other writers caused more conflicts than the command may be retried. */
   conflict: 409,
+  /** An operator deleted events in the event store that the request needs: see {@link StreamGone}. */
+  gone: 410,
   /** `If-Match` does not allow the revision of the entity. */
   precondition_failed: 412,
 } as const;
@@ -50,6 +52,20 @@ export function faultAfterWrite(error: unknown): unknown {
     cause: error,
     retryAfterSeconds: 2,
   });
+}
+
+/** Events were deleted or truncated in the event store. A retry does not help. */
+export class StreamGone extends Fault {
+  /** Sequence of the first event that is left; null if the whole stream was deleted. */
+  readonly firstSequence: number | null;
+
+  constructor(firstSequence: number | null, cause?: unknown) {
+    const what =
+      firstSequence === null ? 'This was deleted' : `The events before sequence ${firstSequence} were deleted`;
+    super('gone', `${what} in the event store`, { cause });
+    this.name = 'StreamGone';
+    this.firstSequence = firstSequence;
+  }
 }
 
 /** A stored event is invalid for this version of Parley: processing halts at it. */

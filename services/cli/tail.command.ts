@@ -107,6 +107,8 @@ function ended(error: unknown, { cursor }: ChannelSubscription): boolean {
 
 function refused(error: unknown, subscription: ChannelSubscription, channelId: string): unknown {
   if (!(error instanceof SubscriptionError)) return error;
+  // From the cursor, it would end the same way.
+  if (error.code === 'events_gone') return new CliError(error.message);
   return new CliError(`${error.message}\nresume with: ${resumption(subscription, channelId)}`);
 }
 

@@ -3941,6 +3941,22 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The events after `after` were deleted in the event store */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        code: "gone";
+                        detail: string;
+                        /** @description Of the first event that is left */
+                        first_sequence: number | null;
+                        request_id: string;
+                    };
+                };
+            };
             /** @description `If-Match` does not match */
             412: {
                 headers: {
@@ -4095,6 +4111,22 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The events after `after` were deleted in the event store */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        code: "gone";
+                        detail: string;
+                        /** @description Of the first event that is left */
+                        first_sequence: number | null;
+                        request_id: string;
+                    };
                 };
             };
             /** @description `If-Match` does not match */
@@ -5694,6 +5726,22 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The events after `after` were deleted in the event store */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        code: "gone";
+                        detail: string;
+                        /** @description Of the first event that is left */
+                        first_sequence: number | null;
+                        request_id: string;
+                    };
                 };
             };
             /** @description `If-Match` does not match */
@@ -7682,6 +7730,22 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The events after `after` were deleted in the event store */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        code: "gone";
+                        detail: string;
+                        /** @description Of the first event that is left */
+                        first_sequence: number | null;
+                        request_id: string;
+                    };
+                };
+            };
             /** @description `If-Match` does not match */
             412: {
                 headers: {
@@ -8671,6 +8735,22 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The events after `after` were deleted in the event store */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        code: "gone";
+                        detail: string;
+                        /** @description Of the first event that is left */
+                        first_sequence: number | null;
+                        request_id: string;
+                    };
                 };
             };
             /** @description `If-Match` does not match */
@@ -14455,6 +14535,22 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The events after `after` were deleted in the event store */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        code: "gone";
+                        detail: string;
+                        /** @description Of the first event that is left */
+                        first_sequence: number | null;
+                        request_id: string;
+                    };
                 };
             };
             /** @description `If-Match` does not match */

@@ -10,6 +10,8 @@ export const CLOSE = {
   unknownVersion: 4501,
   accessLost: 4503,
   channelGone: 4504,
+  /** The events after the client's position were deleted in the event store. */
+  eventsGone: 4505,
 } as const;
 
 /** The server refuses a frame: sending it again would not help. */

@@ -44,6 +44,8 @@ export type SubscriptionErrorCode =
   | 'access_lost'
   /** The channel is archived: it gets no more events. */
   | 'channel_gone'
+  /** The events after the cursor were deleted in the event store; the message names the first one that is left. */
+  | 'events_gone'
   /** The server does not speak `parley.v1`. */
   | 'unknown_version'
   /** The server refused what this client sent, such as a cursor beyond the end of the channel. */

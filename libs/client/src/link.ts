@@ -216,6 +216,8 @@ function codeOf(closeCode: number): SubscriptionError['code'] {
       return 'access_lost';
     case CLOSE.channelGone:
       return 'channel_gone';
+    case CLOSE.eventsGone:
+      return 'events_gone';
     case CLOSE.unknownVersion:
       return 'unknown_version';
     default:

@@ -4,7 +4,7 @@ import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import type { EventFrame } from '#libs/platform/live/index.ts';
-import { frameOfStored, headOf, organizationOf, streamName } from '#libs/platform/readmodel/index.ts';
+import { frameOfStored, headOf, organizationOf, refuseDeleted, streamName } from '#libs/platform/readmodel/index.ts';
 import type { EntityRef, HistoryReader, Projection } from '#libs/platform/readmodel/index.ts';
 
 const MAX_PAGE_FRAMES = 500;
@@ -32,7 +32,7 @@ export interface ChannelEvents<State, E extends DomainEvent> {
  * of the interactions that were incomplete before that block.
  *
  * Guarantees: frames are contiguous, ascending, and the same bytes as those that are published live. Throws
- * `store_unavailable` faults.
+ * `store_unavailable` faults, and `StreamGone` where the next event was deleted.
  * Omits: the read model, which may be behind.
  */
 export class ChannelLog<State = unknown, E extends DomainEvent = DomainEvent> {
@@ -49,6 +49,11 @@ export class ChannelLog<State = unknown, E extends DomainEvent = DomainEvent> {
   /** Sequence of the newest event; null if the organization has no such channel. */
   head(organizationId: EntityId, channelId: EntityId): Promise<ChannelSequence | null> {
     return headOf(this.#store, { category: this.#events.projection.category, organizationId, id: channelId });
+  }
+
+  /** @throws StreamGone if the event after `after` was deleted */
+  refuseDeleted(channelId: EntityId, after: number, head: number): Promise<void> {
+    return refuseDeleted(this.#store, { category: this.#events.projection.category, id: channelId }, after, head);
   }
 
   /**
@@ -71,6 +76,7 @@ export class ChannelLog<State = unknown, E extends DomainEvent = DomainEvent> {
       const frames: EventFrame[] = [];
       const maxBytes = pageBytes();
       let bytes = 0;
+      let last = from;
       // The page holds about as many: more events would be sent and decoded in vain.
       const limit = Math.min(MAX_PAGE_FRAMES, Math.ceil(maxBytes / expectedFrameBytes));
       for await (const stored of this.#store.readStream(stream, { from, limit, ...(signal && { signal }) })) {
@@ -83,6 +89,7 @@ export class ChannelLog<State = unknown, E extends DomainEvent = DomainEvent> {
           stored,
         );
         frames.push(frame);
+        last = stored.revision;
         state = next;
         // Characters: an approximation.
         bytes += frame.json.length;
@@ -91,7 +98,7 @@ export class ChannelLog<State = unknown, E extends DomainEvent = DomainEvent> {
       if (frames.length > 0) yield frames;
       if (bytes < maxBytes && frames.length < limit) return;
       expectedFrameBytes = bytes / frames.length;
-      from = streamRevision(from + frames.length);
+      from = streamRevision(last + 1);
     }
   }
 
@@ -102,7 +109,8 @@ export class ChannelLog<State = unknown, E extends DomainEvent = DomainEvent> {
     const state = await this.#history.at(channel, { sequence: next }, async (revision) => {
       if (revision + 1 !== next) return null;
       let folded: State = await stateBefore(channel, revision);
-      for (const stored of await this.#history.blockUpTo(channel, revision)) {
+      // Of a truncated block, what is left: frames may lack what deleted events had set.
+      for (const stored of await this.#history.blockUpTo(channel, revision, { needs: 'nothing' })) {
         const event = codec.types.has(stored.type) ? codec.decode(stored) : null;
         if (event !== null) folded = fold.evolve(folded, event);
       }

@@ -1,5 +1,5 @@
 import type { ChannelSequence } from '#libs/kernel/event.ts';
-import { storeUnavailable } from '#libs/kernel/faults.ts';
+import { storeUnavailable, StreamGone } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { backoffMs, within } from '#libs/platform/lifecycle/index.ts';
 import { decodeLiveMessage, FRAME_FLAG, channelTopic, type LiveValues } from '#libs/platform/live/index.ts';
@@ -176,6 +176,12 @@ export class LiveChannel implements ReplayedChannel {
     return sequence <= this.head;
   }
 
+  /** @throws StreamGone if the event after a sequence is needed from the log, and was deleted there */
+  async refuseDeleted(after: number): Promise<void> {
+    if (this.recentAfter(after, 0) !== null) return;
+    await this.#parts.log.refuseDeleted(this.channelId, after, this.head);
+  }
+
   /** Adds events from the log; live subscribers get those after the head. @returns how many extended the head */
   offer(frames: readonly ChannelFrame[]): number {
     const before = this.head;
@@ -248,6 +254,9 @@ export class LiveChannel implements ReplayedChannel {
       }
     } catch (error) {
       this.#parts.warn(error, 'missing events could not be read');
+      if (error instanceof StreamGone) {
+        for (const subscriber of this.subscribers()) subscriber.close(CLOSE.eventsGone, error.message);
+      }
     } finally {
       this.#isFilling = false;
       if (filled > 0) {

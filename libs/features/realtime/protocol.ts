@@ -43,5 +43,7 @@ export const CLOSE = {
   accessLost: 4503,
   /** The channel is archived: there will be no more events. */
   channelGone: 4504,
+  /** The events after the client's position were deleted; the reason names the first one that is left. */
+  eventsGone: 4505,
 } as const;
 export type CloseCode = (typeof CLOSE)[keyof typeof CLOSE];

@@ -149,7 +149,7 @@ async function openEventStream(
 /**
  * The channel of an event stream that begins after a sequence. A subscriber must join it in the same turn of the event loop.
  *
- * @throws HttpError 404; ValidationFailure 422 for a sequence beyond the channel's end; `Fault` `stopping`
+ * @throws HttpError 404; ValidationFailure 422 for a sequence beyond the channel's end; StreamGone; `Fault` `stopping`
  */
 export async function openLiveChannel(
   node: RealtimeNode,
@@ -160,6 +160,7 @@ export async function openLiveChannel(
   const channel = await node.channels.open(organizationId, channelId);
   if (channel === null) throw notFound();
   if (after !== undefined && !(await channel.reaches(after))) throw sequenceNotReached(after);
+  if (after !== undefined) await channel.refuseDeleted(after);
   // Meanwhile the node may have stopped, or the channel been closed.
   if (node.isStopping || !channel.isOpen) throw stopping();
   return channel;

@@ -1,13 +1,15 @@
+import { StreamGone } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { backoffMs, pause, type FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 
 import { channelFrames, joinedFor, type ChannelFrame } from './channel-frame.ts';
 import type { ChannelLog } from './channel-log.ts';
+import { CLOSE } from './protocol.ts';
 import type { RealtimeMetrics } from './realtime.metrics.ts';
 import type { Subscriber } from './subscriber.ts';
 
 export interface ReplaySource {
-  readonly log: Pick<ChannelLog, 'head' | 'framesAfter'>;
+  readonly log: Pick<ChannelLog, 'head' | 'framesAfter' | 'refuseDeleted'>;
   /** Limits concurrent reads of the log: a storm of resumes must not block commands, nor fill the memory. */
   readonly pageReads: FairSemaphore;
   readonly memory: ReplayMemory;
@@ -79,6 +81,7 @@ export async function replay(
       failures = 0;
     } catch (error) {
       if (closed.aborted) return;
+      if (error instanceof StreamGone) return subscriber.close(CLOSE.eventsGone, error.message);
       failures += 1;
       source.warn(error, 'a replay waits for the log');
       await pause(backoffMs(failures), closed);

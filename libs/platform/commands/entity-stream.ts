@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Timestamp } from '#libs/kernel/clock.ts';
 import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
+import { StreamGone } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { appendExactly, textOf } from '#libs/platform/eventstore/index.ts';
 import { entityKeys, streamName, writeOfAppended } from '#libs/platform/readmodel/index.ts';
@@ -23,7 +24,8 @@ export interface Tip<State> {
  * Loads the entities of one category, appends their events, and applies these to the read model. Entities are folded
  * from the snapshots of the read model, so that a cold load costs only the events that came after.
  *
- * Errors: reads throw `Fault` `store_unavailable` when the event store is unavailable.
+ * Errors: reads throw `Fault` `store_unavailable` when the event store is unavailable, and `StreamGone` when an operator
+ * deleted events that the state needs.
  */
 export class EntityStream<State, E extends DomainEvent> {
   readonly #projection: Projection<State, E>;
@@ -44,6 +46,7 @@ export class EntityStream<State, E extends DomainEvent> {
   /** The entity at the end of its stream. While Redis is unavailable, the whole stream is folded. */
   async load(id: EntityId, organizationId: EntityId): Promise<Tip<State>> {
     let start = this.none;
+    let redisFault: unknown;
     try {
       const projection = this.#projection;
       const keys = entityKeys(projection, organizationId, id);
@@ -51,9 +54,13 @@ export class EntityStream<State, E extends DomainEvent> {
       // This fold made the snapshot, under a key with the version of its shape.
       if (snapshot) start = { state: snapshot.state as State, revision: snapshot.revision, at: null };
     } catch (error) {
+      redisFault = error;
       this.#options.onApplyFailure?.(error);
     }
-    return this.readTail(id, start);
+    return this.readTail(id, start).catch((error: unknown) => {
+      // A truncated stream can be folded from its snapshot alone.
+      throw error instanceof StreamGone && redisFault !== undefined ? redisFault : error;
+    });
   }
 
   /**
@@ -64,7 +71,8 @@ export class EntityStream<State, E extends DomainEvent> {
     const { category, codec, fold } = this.#projection;
     let { state, revision, at } = from;
     const first = streamRevision(at === null ? Math.max(0, revision) : revision + 1);
-    for await (const stored of this.#stores.store.readStream(streamName(category, id), { from: first })) {
+    const needs = streamRevision(revision + 1);
+    for await (const stored of this.#stores.store.readStream(streamName(category, id), { from: first, needs })) {
       at = latestTime(at, textOf(stored.metadata, 'at') ?? null);
       if (stored.revision <= revision) continue;
       const event = codec.decode(stored);

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { allowedHost } from './allowed-host.ts';
 import { embeddingConfigOf, embeddingProblems, embeddingVariables } from './embedding.ts';
+import { eventStoreUrl } from './event-store-url.ts';
 import { kafkaConfigOf, kafkaProblems, kafkaVariables } from './kafka.ts';
 import { mediaS3Of, mediaS3Problems, mediaS3Variables } from './media-s3.ts';
 import { modelConfigOf, modelProblems, modelVariables } from './model.ts';
@@ -12,7 +13,7 @@ import { DEFAULT_NODE_FLAGS } from './node-flags.ts';
 import { promptConfigOf, promptVariables } from './prompts.ts';
 import { tracingConfigOf, tracingVariables } from './tracing.ts';
 import { uploadConfigOf, uploadVariables } from './uploads.ts';
-import { integer, listOf, network, oneOf, origin, redisUrls, url } from './variables.ts';
+import { integer, listOf, network, oneOf, origin, redisUrls } from './variables.ts';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -34,9 +35,9 @@ export const environment = z.object({
         'Signs cursors, positions and messages; the same for all processes of one Parley. Default: derived from the data folder.',
       secret: true,
     }),
-  EVENTSTORE_URL: url('esdb:', 'esdb+discover:')
+  EVENTSTORE_URL: eventStoreUrl()
     .optional()
-    .describe('EventStoreDB, `esdb://…`. Default: an embedded event store in `DATA_DIR`.'),
+    .describe('EventStoreDB, `esdb://…` or `kurrentdb://…`. Default: an embedded event store in `DATA_DIR`.'),
   REDIS_URL: redisUrls()
     .optional()
     .describe(

@@ -1,5 +1,6 @@
 export { ConfigError, parseConfig, type Config, type VariableName, type Variables } from './config.ts';
 export { describeConfig, type DescribedVariable } from './describe-config.ts';
+export { parseEventStoreUrl, type EventStoreUrl } from './event-store-url.ts';
 export { allowedHostOf, parseAllowedHost, type AllowedHost } from './allowed-host.ts';
 export type { EmbeddingConfig } from './embedding.ts';
 export type { KafkaConfig, KafkaSasl, KafkaTls } from './kafka.ts';

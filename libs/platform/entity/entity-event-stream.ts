@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 
 import type { ChannelSequence, DomainEvent } from '#libs/kernel/event.ts';
-import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
+import { Fault, storeUnavailable, StreamGone } from '#libs/kernel/faults.ts';
 import { STREAM_CLOSE, type StreamCloseCode } from '#libs/platform/http/index.ts';
 import { backoffMs, pause, within } from '#libs/platform/lifecycle/index.ts';
 import { decodeLiveMessage, FRAME_FLAG, frameType, entityTopic } from '#libs/platform/live/index.ts';
@@ -168,6 +168,7 @@ export class EntityEventStream<State, E extends DomainEvent> {
       } catch (error) {
         if (!this.#isOpen) return;
         this.#warn(error, 'an event stream waits for the log');
+        if (error instanceof StreamGone) return this.#close(STREAM_CLOSE.eventsGone, error.message);
         // Others, such as an event that does not decode, would fail each time.
         if (!(error instanceof Fault)) return this.#close(STREAM_CLOSE.fault, 'The events cannot be read');
         this.#isBehind = true;

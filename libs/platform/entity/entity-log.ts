@@ -51,16 +51,19 @@ export class EntityLog<State, E extends DomainEvent> {
    * The next frames after a sequence.
    *
    * @param after not before that of an earlier call
-   * @throws `Fault` `store_unavailable`; the reason of the signal
+   * @throws `Fault` `store_unavailable`; StreamGone if the event after that sequence was deleted; the reason of the signal
    */
   async page(after: number, signal: AbortSignal): Promise<FramePage> {
     const stream = streamName(this.#projection.category, this.#entity.id);
     const frames: EventFrame[] = [];
     let [state, events, characters] = [this.#state, 0, 0];
     const from = this.#hasPlainFrames ? streamRevision(after) : this.#next;
-    for await (const stored of this.#store.readStream(stream, { from, limit: PAGE_EVENTS, signal })) {
-      const [frame, next] = frameOfStored(this.#projection, this.#entity, state, stored);
-      state = next;
+    let next: StreamRevision = from;
+    const needs = streamRevision(after);
+    for await (const stored of this.#store.readStream(stream, { from, needs, limit: PAGE_EVENTS, signal })) {
+      const [frame, folded] = frameOfStored(this.#projection, this.#entity, state, stored);
+      state = folded;
+      next = streamRevision(stored.revision + 1);
       events += 1;
       if (frame.sequence <= after) continue;
       frames.push(frame);
@@ -69,7 +72,7 @@ export class EntityLog<State, E extends DomainEvent> {
     }
     // Only now: a page that could not be read completely is read again.
     this.#state = state;
-    this.#next = streamRevision(from + events);
+    this.#next = next;
     return { frames, isLast: events < PAGE_EVENTS && characters < PAGE_CHARACTERS };
   }
 }

@@ -19,7 +19,7 @@ import {
   setPosition,
 } from '#libs/platform/http/index.ts';
 import type { PageQuery } from '#libs/platform/http/index.ts';
-import { headOf, streamName } from '#libs/platform/readmodel/index.ts';
+import { headOf, refuseDeleted, streamName } from '#libs/platform/readmodel/index.ts';
 
 import { EntityEventStream } from './entity-event-stream.ts';
 import type { AnyState, EntityOf, Facets, FilterOf } from './entity.ts';
@@ -107,6 +107,7 @@ export class EntityReplies<
       if (head === null) throw notFound();
       if (after !== undefined && after > head) throw sequenceNotReached(after);
       const position = after ?? head;
+      await refuseDeleted(eventStreams.parts.store, entity, position, head);
       // The only response after which a browser does not reconnect.
       if (type.isEnded?.(found) === true && position >= head) return reply.code(204).send();
       if (request.method === 'HEAD') return sendEventStreamHead(reply);

@@ -9,7 +9,7 @@ import {
   UnknownError,
   WrongExpectedVersionError,
 } from '@eventstore/db-client';
-import { Fault, outcomeUnknown, storeUnavailable } from '#libs/kernel/faults.ts';
+import { Fault, outcomeUnknown, storeUnavailable, StreamGone } from '#libs/kernel/faults.ts';
 
 /** gRPC status codes. */
 const UNAVAILABLE = 14;
@@ -18,9 +18,9 @@ const CANCELLED = 1;
 /** Messages of gRPC for a call that was never sent. After any other error the server may have received the append. */
 const NEVER_SENT = /No connection established|Channel closed before call started|Name resolution failed|ECONNREFUSED/;
 
-/** The stream is at another revision, or deleted for good. */
+/** The stream is at another revision. */
 export function isConflict(error: unknown): boolean {
-  return error instanceof WrongExpectedVersionError || error instanceof StreamDeletedError;
+  return error instanceof WrongExpectedVersionError;
 }
 
 /** The stream does not exist, or not any more: it reads as empty. */
@@ -44,6 +44,7 @@ export function readFault(error: unknown): Fault {
  */
 export function appendError(error: unknown): Error {
   if (error instanceof Fault || error instanceof RangeError) return error;
+  if (error instanceof StreamDeletedError) return new StreamGone(null, error);
   if (error instanceof MaxAppendSizeExceededError) {
     return new RangeError(`the append is larger than the event store accepts (${error.maxAppendSize} bytes)`);
   }

@@ -1,12 +1,14 @@
-import type { AllStreamResolvedEvent, EventStoreDBClient } from '@eventstore/db-client';
-import type { GlobalPosition } from '#libs/kernel/event.ts';
+import { StreamDeletedError, type AllStreamResolvedEvent, type EventStoreDBClient } from '@eventstore/db-client';
+import type { GlobalPosition, StreamRevision } from '#libs/kernel/event.ts';
 import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
+import { within } from '#libs/platform/lifecycle/index.ts';
 import { BatchAppends } from './batch-appends.ts';
 import { guardClient, supportsBatchAppend, type GuardedClient } from './client-guard.ts';
 import { connectClient } from './connect-client.ts';
 import { readFault, reconnectsByItself } from './client-errors.ts';
 import { ForeignEvents, type ForeignEvent } from './event-metadata.ts';
 import { EventPull } from './event-pull.ts';
+import { comparePositions } from './position.ts';
 
 export interface ConnectionOptions {
   /** `esdb://name:password@host:port?tls=false`, or `esdb+discover://…` for a cluster: see `connectClient`. */
@@ -79,21 +81,44 @@ export class EventStoreConnection {
 
   /** Position of the last event of the log, as the leader knows it; null while the log is empty. Errors: `Fault`. */
   async head(): Promise<GlobalPosition | null> {
-    const read = this.client.readAll({
-      direction: 'backwards',
-      fromPosition: 'end',
-      maxCount: 1,
-      requiresLeader: true,
-    });
+    const last = await this.#one('backwards', 'end');
+    return last?.event?.position ?? last?.link?.position ?? null;
+  }
+
+  /** See `LogFeed.idAt`. Errors: `Fault`. */
+  async idAt(position: GlobalPosition): Promise<string | null> {
+    const { event } = (await this.#one('forwards', position)) ?? {};
+    return event?.position !== undefined && comparePositions(event.position, position) === 0 ? event.id : null;
+  }
+
+  /** See `LogFeed.mayHaveRemoved`. Errors: `Fault`. */
+  async mayHaveRemoved(stream: string, revision: StreamRevision): Promise<boolean> {
+    try {
+      const read = this.client.getStreamMetadata(stream, { requiresLeader: true, deadline: HEAD_DEADLINE_MS });
+      const found = await within(HEAD_DEADLINE_MS, read, () => storeUnavailable('event store'));
+      if (!('metadata' in found)) return true;
+      const { truncateBefore = 0, maxAge, maxCount } = found.metadata ?? {};
+      return Number(truncateBefore) > Number(revision) || maxAge !== undefined || maxCount !== undefined;
+    } catch (error) {
+      if (error instanceof StreamDeletedError) return true;
+      throw readFault(error);
+    }
+  }
+
+  async #one(
+    direction: 'forwards' | 'backwards',
+    fromPosition: GlobalPosition | 'end',
+  ): Promise<AllStreamResolvedEvent | undefined> {
+    const read = this.client.readAll({ direction, fromPosition, maxCount: 1, requiresLeader: true });
     const pull = new EventPull<AllStreamResolvedEvent>(read, () => read.cancel());
-    let last: AllStreamResolvedEvent | undefined;
+    let found: AllStreamResolvedEvent | undefined;
     try {
       while (!pull.ended) {
         const [event] = pull.take(1);
-        last ??= event;
+        found ??= event;
         if (!(await pull.wait(HEAD_DEADLINE_MS))) throw storeUnavailable('event store');
       }
-      return last?.event?.position ?? last?.link?.position ?? null;
+      return found;
     } catch (error) {
       throw readFault(error);
     } finally {

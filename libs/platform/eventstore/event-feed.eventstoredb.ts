@@ -1,5 +1,5 @@
 import { streamNameFilter, type AllStreamResolvedEvent } from '@eventstore/db-client';
-import type { GlobalPosition } from '#libs/kernel/event.ts';
+import type { GlobalPosition, StreamRevision } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { backoffMs, pause, type BackoffOptions } from '#libs/platform/lifecycle/index.ts';
 import type { EventStoreConnection } from './connection.ts';
@@ -59,6 +59,14 @@ export class EventStoreDbFeed implements LogFeed {
 
   head(): Promise<GlobalPosition | null> {
     return this.#connection.head();
+  }
+
+  idAt(position: GlobalPosition): Promise<string | null> {
+    return this.#connection.idAt(position);
+  }
+
+  mayHaveRemoved(stream: string, revision: StreamRevision): Promise<boolean> {
+    return this.#connection.mayHaveRemoved(stream, revision);
   }
 }
 

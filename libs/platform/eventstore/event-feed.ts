@@ -1,4 +1,4 @@
-import type { GlobalPosition } from '#libs/kernel/event.ts';
+import type { GlobalPosition, StreamRevision } from '#libs/kernel/event.ts';
 import type { StoredEvent } from './event-store.ts';
 
 /** How far one partition of a feed was processed, in two independent ways. */
@@ -67,6 +67,13 @@ export interface EventFeed<From> {
 export interface LogFeed extends EventFeed<LogStart> {
   /** Position of the last event of the log, or null while it is empty. */
   head(): Promise<GlobalPosition | null>;
+  /**
+   * Id of the event at exactly this position, or null. Also of an event whose stream was deleted or truncated, until the
+   * event store removes it from its files.
+   */
+  idAt(position: GlobalPosition): Promise<string | null>;
+  /** Whether an operator deleted or truncated the stream, or limited its age or length, so that a revision may be missing. */
+  mayHaveRemoved(stream: string, revision: StreamRevision): Promise<boolean>;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { ResolvedEvent } from '@eventstore/db-client';
-import type { StreamRevision } from '#libs/kernel/event.ts';
-import { Fault, outcomeUnknown, storeUnavailable } from '#libs/kernel/faults.ts';
+import { sequenceOf, streamRevision, type StreamRevision } from '#libs/kernel/event.ts';
+import { Fault, outcomeUnknown, storeUnavailable, StreamGone } from '#libs/kernel/faults.ts';
 import { within } from '#libs/platform/lifecycle/index.ts';
 import { appendError, isConflict, isIndefinite, isMissingStream, readFault } from './client-errors.ts';
 import type { EventStoreConnection } from './connection.ts';
@@ -9,6 +9,7 @@ import { takeJson } from './json-bytes.ts';
 import type { ProposedEvent } from './append-request.ts';
 import type { AppendResult, EventStore, EventToAppend, ReadStreamOptions, StoredEvent } from './event-store.ts';
 
+const FIRST = streamRevision(0);
 const APPEND_DEADLINE_MS = 2000;
 /** The server compares deadlines with its own clock: every append fails where the clocks differ by more than this. */
 const CLOCK_TOLERANCE_MS = 3000;
@@ -83,7 +84,9 @@ export class EventStoreDbStore implements EventStore {
     const deadlineMs = options.deadlineMs ?? READ_DEADLINE_MS;
     if (limit <= 0) return;
     signal?.throwIfAborted();
-    const start = direction === 'forwards' ? 'start' : 'end';
+    const isForwards = direction === 'forwards';
+    const { needs = isForwards ? (from ?? FIRST) : 'nothing' } = options;
+    const start = isForwards ? 'start' : 'end';
     const read = this.#connection.client.readStream(
       stream,
       { direction, maxCount: limit, fromRevision: from === undefined ? start : BigInt(from), requiresLeader: true },
@@ -95,6 +98,7 @@ export class EventStoreDbStore implements EventStore {
       while (!pull.ended) {
         for (const resolved of pull.take(READ_AHEAD)) {
           received += 1;
+          if (received === 1) refuseTruncated(resolved, needs);
           const event = toStoredEvent(resolved, this.#connection.foreign);
           if (event) yield event;
         }
@@ -105,6 +109,7 @@ export class EventStoreDbStore implements EventStore {
     } catch (error) {
       if (signal?.aborted === true) throw signal.reason;
       if (!isMissingStream(error)) throw readFault(error);
+      if (needs !== 'nothing' && needs > FIRST) throw new StreamGone(null, error);
     } finally {
       pull.close(received === limit);
     }
@@ -119,6 +124,13 @@ export class EventStoreDbStore implements EventStore {
   async close(): Promise<void> {
     await this.#connection.close();
   }
+}
+
+/** @throws StreamGone */
+function refuseTruncated({ event, link }: ResolvedEvent, needs: StreamRevision | 'nothing'): void {
+  const first = (link ?? event)?.revision;
+  if (first === undefined || needs === 'nothing' || first <= BigInt(needs)) return;
+  throw new StreamGone(sequenceOf(streamRevision(Number(first))));
 }
 
 function toProposed({ id, type, data, metadata }: EventToAppend): ProposedEvent {

@@ -48,6 +48,12 @@ export interface ReadStreamOptions {
   /** First revision to read, inclusive. Default: 0 forwards, the last one backwards. */
   readonly from?: StreamRevision;
   readonly direction?: 'forwards' | 'backwards';
+  /**
+   * The caller has no events from this revision on. Default: `from`; a backward read needs nothing.
+   *
+   * @throws StreamGone from the read, if the stream begins later, or was deleted although it had this revision
+   */
+  readonly needs?: StreamRevision | 'nothing';
   /** Default: to the end. */
   readonly limit?: number;
   /** Deadline for each next event. Default 3,000. */
@@ -66,7 +72,7 @@ export interface ReadStreamOptions {
  * Omissions: no retries (the caller knows whether one is safe), no validation, no cache.
  *
  * Errors: `Fault` `store_unavailable` when the server is unavailable or refuses; `outcome_unknown` when an append was
- * sent and no answer arrived in time.
+ * sent and no answer arrived in time; `StreamGone` for what an operator deleted, also from an append.
  */
 export interface EventStore {
   /** `deadlineMs`: default 2,000. @throws RangeError also for an append that is larger than the server accepts */
@@ -77,7 +83,7 @@ export interface EventStore {
     options?: { readonly deadlineMs?: number },
   ): Promise<AppendResult>;
 
-  /** Missing and deleted streams read as empty. */
+  /** Missing streams read as empty, and so do deleted ones, unless events are needed from a revision after the first. */
   readStream(stream: string, options?: ReadStreamOptions): AsyncIterable<StoredEvent>;
 
   /**

@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { Fault } from '#libs/kernel/faults.ts';
+import { Fault, StreamGone } from '#libs/kernel/faults.ts';
 import type { ValidationError } from './validation/pydantic-errors.ts';
 
 /**
@@ -113,7 +113,8 @@ export function answerOf(error: FastifyError | Error): Answer {
       error.status === 503 || error.retryAfterSeconds !== undefined
         ? { 'retry-after': String(error.retryAfterSeconds ?? 1) }
         : {};
-    return { status: error.status, code: error.code, detail: error.message, headers };
+    const members = error instanceof StreamGone ? { first_sequence: error.firstSequence } : {};
+    return { status: error.status, code: error.code, detail: error.message, headers, members };
   }
   const { statusCode } = error as Partial<FastifyError>;
   return (ANSWERS as Partial<Record<number, Answer>>)[statusCode ?? 500] ?? INTERNAL;

@@ -27,6 +27,14 @@ const serverSentEvent = z
 /** The `response` of the schema of a route that answers with an event stream. */
 export const eventStreamResponse = {
   200: { description: 'Server-sent events', content: { 'text/event-stream': { schema: serverSentEvent } } },
+  410: z
+    .object({
+      detail: z.string(),
+      code: z.literal('gone'),
+      first_sequence: z.int().nullable().describe('Of the first event that is left'),
+      request_id: z.string(),
+    })
+    .describe('The events after `after` were deleted in the event store'),
   204: z.null().describe('There will be no more events, and the client has received all of them'),
 };
 
@@ -40,6 +48,8 @@ export const STREAM_CLOSE = {
   accessLost: 4503,
   /** There will be no more events, at least for now. */
   ended: 4504,
+  /** The events after the client's position were deleted; the reason names the first one that is left. */
+  eventsGone: 4505,
 } as const;
 export type StreamCloseCode = (typeof STREAM_CLOSE)[keyof typeof STREAM_CLOSE];
 

@@ -4,7 +4,7 @@ import { systemClock } from '#libs/kernel/clock.ts';
 import { foldEvents } from '#libs/kernel/decider.ts';
 import type { DomainEvent, EventMetadata, StreamEvent } from '#libs/kernel/event.ts';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
-import { Fault } from '#libs/kernel/faults.ts';
+import { Fault, StreamGone } from '#libs/kernel/faults.ts';
 import { derivedId, newId } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { metadataOf } from '#libs/platform/commands/index.ts';
@@ -113,7 +113,9 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
     try {
       tip = await this.#stream.load();
     } catch (error) {
-      return error instanceof Fault ? again(Infinity, error) : { kind: 'park', reason: String(error) };
+      // What was deleted does not come back.
+      const passes = error instanceof Fault && !(error instanceof StreamGone);
+      return passes ? again(Infinity, error) : { kind: 'park', reason: String(error) };
     }
     const { organizationId } = this.#event.metadata;
     if (tip.organizationId !== null && tip.organizationId !== organizationId) {

@@ -1,6 +1,6 @@
 import { NO_EVENTS, streamRevision, type StreamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
-import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import type { EventStore, ReadStreamOptions, StoredEvent } from '#libs/platform/eventstore/index.ts';
 
 import type { CollectionReader } from './collection-reader.ts';
 import { BLOCK, blockOf, blockStart, historyKeys, type HistoryKeys } from './history.ts';
@@ -79,15 +79,24 @@ export class HistoryReader {
   }
 
   /** The events of the block of `revision`, up to that one. */
-  blockUpTo(entity: EntityRef, revision: StreamRevision): Promise<StoredEvent[]> {
-    return this.events(entity, blockStart(revision), revision);
+  blockUpTo(
+    entity: EntityRef,
+    revision: StreamRevision,
+    options?: Pick<ReadStreamOptions, 'needs'>,
+  ): Promise<StoredEvent[]> {
+    return this.events(entity, blockStart(revision), revision, options);
   }
 
   /** The events from one revision to another, both inclusive. */
-  async events(entity: EntityRef, from: StreamRevision, to: StreamRevision): Promise<StoredEvent[]> {
+  async events(
+    entity: EntityRef,
+    from: StreamRevision,
+    to: StreamRevision,
+    options?: Pick<ReadStreamOptions, 'needs'>,
+  ): Promise<StoredEvent[]> {
     const events: StoredEvent[] = [];
-    const limit = to - from + 1;
-    for await (const event of this.#stores.store.readStream(streamName(entity.category, entity.id), { from, limit })) {
+    const stream = streamName(entity.category, entity.id);
+    for await (const event of this.#stores.store.readStream(stream, { from, limit: to - from + 1, ...options })) {
       if (event.revision <= to) events.push(event);
     }
     return events;

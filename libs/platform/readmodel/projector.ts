@@ -1,7 +1,7 @@
 import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { Fault } from '#libs/kernel/faults.ts';
+import { Fault, StreamGone } from '#libs/kernel/faults.ts';
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
 
 import { FoldedStates } from './folded-states.ts';
@@ -28,6 +28,7 @@ export interface AppendedRun<State, E extends DomainEvent> extends ProjectedRun<
  * one entity lacks. All use the same guarded write, so any number of processes may do so at once.
  */
 export class Projector {
+  readonly #onGone: ((stream: string, error: StreamGone) => void) | undefined;
   readonly #store: EventStore;
   readonly #readModel: ReadModel;
   readonly #projections: ReadonlyMap<string, AnyProjection>;
@@ -39,7 +40,14 @@ export class Projector {
   /** Entities whose events this process has appended and could not apply; reads bring them up to date first. */
   readonly unapplied: UnappliedEntities;
 
-  constructor(store: EventStore, readModel: ReadModel, projections: readonly AnyProjection[]) {
+  /** @param onGone called with a stream that lacks the events which a read model needs next */
+  constructor(
+    store: EventStore,
+    readModel: ReadModel,
+    projections: readonly AnyProjection[],
+    onGone?: (stream: string, error: StreamGone) => void,
+  ) {
+    this.#onGone = onGone;
     this.#store = store;
     this.#readModel = readModel;
     this.#projections = new Map(projections.map((projection) => [projection.category, projection]));
@@ -62,7 +70,7 @@ export class Projector {
   /** The same projector for some of the categories only. */
   only(categories: readonly string[]): Projector {
     const projections = [...this.#projections.values()].filter(({ category }) => categories.includes(category));
-    return new Projector(this.#store, this.#readModel, projections);
+    return new Projector(this.#store, this.#readModel, projections, this.#onGone);
   }
 
   /** Keys of an entity's read model. An unknown category has none in Redis. */
@@ -150,8 +158,8 @@ export class Projector {
   }
 
   /**
-   * Brings the read model of one entity up to the end of its stream. Does nothing for a stream that does not exist or
-   * belongs to another organization.
+   * Brings the read model of one entity up to the end of its stream. Does nothing for a stream that does not exist,
+   * belongs to another organization, or lacks the events that the read model needs next: an operator deleted these.
    *
    * @returns whether the organization has such an entity
    */
@@ -163,7 +171,13 @@ export class Projector {
     const unapplied = this.unapplied.get(keys.revision)?.revision;
     for (let attempt = 0; attempt < GAP_ATTEMPTS; attempt++) {
       const [snapshot] = await this.#readModel.snapshots([{ projection, keys }]);
-      const outcome = await this.#applyTail(projection, organizationId, id, keys, snapshot ?? null);
+      const outcome = await this.#applyTail(projection, organizationId, id, keys, snapshot ?? null).catch(
+        (error: unknown) => {
+          if (!(error instanceof StreamGone)) throw error;
+          this.#onGone?.(streamName(category, id), error);
+          return snapshot ? 'there' : 'missing';
+        },
+      );
       if (outcome === 'gap') continue;
       if (unapplied !== undefined) this.unapplied.applied(keys.revision, unapplied);
       return outcome === 'there';

@@ -1,4 +1,4 @@
-import { sequenceOf, type ChannelSequence } from '#libs/kernel/event.ts';
+import { sequenceOf, streamRevision, type ChannelSequence } from '#libs/kernel/event.ts';
 import { CorruptEventError } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
@@ -28,7 +28,7 @@ export function organizationOf(event: StoredEvent): EntityId | null {
  * @throws `Fault` `store_unavailable`
  */
 export async function ownerOf(store: Pick<EventStore, 'readStream'>, stream: string): Promise<EntityId | null> {
-  for await (const first of store.readStream(stream, { limit: 1 })) return organizationOf(first);
+  for await (const first of store.readStream(stream, { limit: 1, needs: 'nothing' })) return organizationOf(first);
   return null;
 }
 
@@ -63,4 +63,19 @@ export async function headOf(
     newest = oldest.revision < newest.revision ? oldest : null;
   }
   return null;
+}
+
+/**
+ * @param after sequence of the last event that a reader has seen
+ * @throws StreamGone if the next one was deleted
+ */
+export async function refuseDeleted(
+  store: Pick<EventStore, 'readStream'>,
+  { category, id }: Pick<EntityRef, 'category' | 'id'>,
+  after: number,
+  head: number,
+): Promise<void> {
+  if (after >= head) return;
+  for await (const _next of store.readStream(streamName(category, id), { from: streamRevision(after), limit: 1 }))
+    return;
 }

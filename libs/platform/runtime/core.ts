@@ -30,10 +30,15 @@ export interface Core extends Platform, ReadModels {
 
 /** @param projections one for each category that becomes a read model */
 export function openReadModels(
-  { store, redis, readModel }: Pick<Platform, 'store' | 'redis' | 'readModel'>,
+  { store, redis, readModel, log }: Pick<Platform, 'store' | 'redis' | 'readModel' | 'log'>,
   projections: readonly AnyProjection[],
 ): ReadModels {
-  const projector = new Projector(store, readModel, projections);
+  const projector = new Projector(store, readModel, projections, (stream, { firstSequence }) =>
+    log.warn(
+      { stream, first_sequence: firstSequence },
+      'events that a read model needs were deleted in the event store',
+    ),
+  );
   const state = new ProjectionState(redis, projections);
   return { projector, reader: new EntityReader(redis, readModel, projector), state };
 }

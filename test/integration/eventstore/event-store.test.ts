@@ -1,6 +1,7 @@
 import { BatchAppendResp, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
+import { StreamGone } from '#libs/kernel/faults.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { connectClient } from '#libs/platform/eventstore/connect-client.ts';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
@@ -145,7 +146,11 @@ test('missing and deleted streams read as empty', async () => {
     expect(await read(stream)).toEqual([]);
     expect(await read(stream, { direction: 'backwards', limit: 1 })).toEqual([]);
   }
-  expect(await store.append(tombstoned, streamRevision(0), [logEvent({})])).toEqual({ kind: 'conflict' });
+  await expect(store.append(tombstoned, streamRevision(0), [logEvent({})])).rejects.toThrow(StreamGone);
+  // A caller that has read from it must learn that it is gone.
+  for (const stream of [deleted, tombstoned]) {
+    await expect(read(stream, { from: streamRevision(1) })).rejects.toThrow(StreamGone);
+  }
 });
 
 test('an append that is too large is refused with a RangeError, and does not affect others', async () => {

@@ -54,6 +54,7 @@ beforeAll(async () => {
           await gate;
           return log.head(organizationId, channelId);
         },
+        refuseDeleted: async () => undefined,
         framesAfter: (organizationId, channelId, after) => log.framesAfter(organizationId, channelId, after),
       },
     },

@@ -407,6 +407,7 @@ it('a channel cannot be joined while its opening may still fail', async () => {
       heads: async (channels) => channels.map(() => 0),
       log: {
         head: (organizationId, channelId) => log.head(organizationId, channelId),
+        refuseDeleted: (...asked) => log.refuseDeleted(...asked),
         async *framesAfter(organizationId, channelId, after) {
           const read = Promise.withResolvers<void>();
           reads.push(read);
@@ -443,6 +444,7 @@ it('an event that is published while the topic is interrupted, during the openin
       heads: async (channels) => channels.map(() => 2),
       log: {
         head: (...asked) => log.head(...asked),
+        refuseDeleted: (...asked) => log.refuseDeleted(...asked),
         async *framesAfter(...asked) {
           yield* log.framesAfter(...asked);
           read.resolve();

@@ -93,7 +93,8 @@ export class EntityCheck {
     const { projection, entity } = folding;
     let page: StoredEvent[] = [];
     const from = (folding.last + 1) as StreamRevision;
-    for await (const event of this.#parts.store.readStream(streamName(projection.category, entity.id), { from })) {
+    const stream = streamName(projection.category, entity.id);
+    for await (const event of this.#parts.store.readStream(stream, { from, needs: 'nothing' })) {
       if (event.revision !== folding.last + page.length + 1) return false;
       page.push(event);
       if (page.length < PAGE) continue;

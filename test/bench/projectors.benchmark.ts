@@ -94,7 +94,14 @@ export const projectorsBenchmark: Benchmark = {
 function startRelay(platform: Platform, kafka: KafkaConnection) {
   const abort = new AbortController();
   const messages = new LogMessages(platform.tokenSecret);
-  const relay = new Relay({ feed: platform.feed, kafka, messages, topics: TOPICS, onProblem: () => undefined });
+  const relay = new Relay({
+    feed: platform.feed,
+    store: platform.store,
+    kafka,
+    messages,
+    topics: TOPICS,
+    onProblem: () => undefined,
+  });
   const ended = relay.run(abort.signal);
   return {
     position: () => relay.progress.position,

@@ -15,6 +15,8 @@ describe('configuration', () => {
       kafkaBrokers: [],
       kafkaTopicPrefix: 'parley',
       kafkaPublicEvents: true,
+      kafkaAcceptLostEvent: null,
+      kafkaSessionTimeoutMs: 6_000,
       kafkaTls: null,
       kafkaSasl: null,
       mediaS3: null,

@@ -38,7 +38,7 @@ describe('configuration of Kafka', () => {
     expect(config).toMatchObject({
       kafkaTopicPrefix: 'chat.v2_a-b',
       kafkaPublicEvents: false,
-      kafkaTls: { ca: authority.cert, cert, key },
+      kafkaTls: { ca: { pem: authority.cert }, cert: { pem: cert }, key: { pem: key, path: join(folder, 'key.pem') } },
       kafkaSasl: { mechanism: 'scram-sha-512', username: 'me', password: 'hunter2' },
     });
     expect(parseConfig({ ...KAFKA, KAFKA_TLS: 'true' }).kafkaTls).toEqual({ ca: null, cert: null, key: null });

@@ -1,12 +1,27 @@
 /** The variables for Kafka, their dependencies, and the configuration that results. */
 import { createSecureContext } from 'node:tls';
 import { z } from 'zod';
-import { address, boolean, listOf, oneOf, pemFile } from './variables.ts';
+import { address, boolean, integer, listOf, oneOf, pemFile } from './variables.ts';
 
 const MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'] as const;
 
 /** Kafka limits the length of topic names; the limit leaves room for the rest of the name. */
 const PREFIX = /^[a-zA-Z0-9._-]{1,200}$/;
+
+/** A PEM file, and its text at the start: the file may be replaced while Parley runs. */
+export interface PemFile {
+  readonly path: string;
+  readonly pem: string;
+}
+
+function pemAt(holds: string) {
+  return z.string().transform((path, context): PemFile => {
+    const read = pemFile(holds).safeParse(path);
+    if (read.success) return { path, pem: read.data };
+    for (const { message } of read.error.issues) context.addIssue(message);
+    return z.NEVER;
+  });
+}
 
 export const kafkaVariables = {
   KAFKA_BROKERS: listOf(address())
@@ -20,14 +35,21 @@ export const kafkaVariables = {
   KAFKA_PUBLIC_EVENTS: boolean()
     .prefault('true')
     .describe('Whether events of channels are also published to the topic for other teams (docs/kafka.md).'),
+  KAFKA_ACCEPT_LOST_EVENT: z
+    .string()
+    .optional()
+    .describe('Id of the event that the relay names when it refuses another log: publishes this log from its start.'),
+  KAFKA_SESSION_TIMEOUT_MS: integer(2_000, 1_800_000)
+    .prefault('6000')
+    .describe('Silence after which a relay or projector is replaced, in milliseconds; brokers limit it.'),
   KAFKA_TLS: boolean().prefault('false').describe('Whether connections to the brokers use TLS.'),
-  KAFKA_TLS_CA_FILE: pemFile('CERTIFICATE')
+  KAFKA_TLS_CA_FILE: pemAt('CERTIFICATE')
     .optional()
     .describe('CA certificates (PEM) to verify the brokers with. Default: those of Node.'),
-  KAFKA_TLS_CERT_FILE: pemFile('CERTIFICATE')
+  KAFKA_TLS_CERT_FILE: pemAt('CERTIFICATE')
     .optional()
     .describe('Client certificate (PEM) for the brokers; with `KAFKA_TLS_KEY_FILE`.'),
-  KAFKA_TLS_KEY_FILE: pemFile('PRIVATE KEY').optional().describe('Private key (PEM) of `KAFKA_TLS_CERT_FILE`.'),
+  KAFKA_TLS_KEY_FILE: pemAt('PRIVATE KEY').optional().describe('Private key (PEM) of `KAFKA_TLS_CERT_FILE`.'),
   KAFKA_SASL_MECHANISM: oneOf(MECHANISMS)
     .optional()
     .describe(`SASL mechanism: ${MECHANISMS.join(', ')}. Default: no authentication.`),
@@ -38,11 +60,11 @@ export const kafkaVariables = {
     .meta({ description: 'Password; with `KAFKA_SASL_MECHANISM`.', secret: true }),
 };
 
-/** PEM texts: certificates to trust (null: those of Node), and the client's certificate and key (null: none). */
+/** Certificates to trust (null: those of Node), and the client's certificate and key (null: none). */
 export interface KafkaTls {
-  readonly ca: string | null;
-  readonly cert: string | null;
-  readonly key: string | null;
+  readonly ca: PemFile | null;
+  readonly cert: PemFile | null;
+  readonly key: PemFile | null;
 }
 
 export interface KafkaSasl {
@@ -90,6 +112,8 @@ export function kafkaConfigOf(values: KafkaValues) {
     kafkaBrokers: values.KAFKA_BROKERS,
     kafkaTopicPrefix: values.KAFKA_TOPIC_PREFIX,
     kafkaPublicEvents: values.KAFKA_PUBLIC_EVENTS,
+    kafkaAcceptLostEvent: values.KAFKA_ACCEPT_LOST_EVENT ?? null,
+    kafkaSessionTimeoutMs: values.KAFKA_SESSION_TIMEOUT_MS,
     kafkaTls: values.KAFKA_TLS ? tlsOf(values) : null,
     kafkaSasl:
       mechanism === undefined || username === undefined || password === undefined
@@ -107,9 +131,9 @@ function tlsOf(values: KafkaValues): KafkaTls {
   try {
     // Checks at the start that the key belongs to the certificate.
     createSecureContext({
-      ...(tls.ca !== null && { ca: tls.ca }),
-      ...(tls.cert !== null && { cert: tls.cert }),
-      ...(tls.key !== null && { key: tls.key }),
+      ...(tls.ca !== null && { ca: tls.ca.pem }),
+      ...(tls.cert !== null && { cert: tls.cert.pem }),
+      ...(tls.key !== null && { key: tls.key.pem }),
     });
   } catch (error) {
     const files = TLS_FILES.filter((name) => values[name] !== undefined);

@@ -38,6 +38,7 @@ export class EventStoreDbFeed implements LogFeed {
     checkFeedOptions(options);
     let from = options.from;
     let failures = 0;
+    let isResumed = false;
     while (!signal.aborted) {
       const subscription = new Subscription(this.#connection, { ...options, from }, maxBatch, this.#options);
       try {
@@ -46,6 +47,8 @@ export class EventStoreDbFeed implements LogFeed {
           if (!item) break;
           from = positionAfter(item) ?? from;
           failures = 0;
+          if (isResumed) options.onResumed?.();
+          isResumed = false;
           yield item;
         }
       } catch (error) {
@@ -53,6 +56,7 @@ export class EventStoreDbFeed implements LogFeed {
       } finally {
         subscription.close();
       }
+      isResumed = true;
       await pause(backoffMs(failures + 1, this.#options.backoff), signal);
     }
   }

@@ -41,6 +41,8 @@ export interface FeedOptions<From> {
   readonly streamPrefixes: readonly string[] | 'all';
   /** Upper bound of events in one item. Default 500. */
   readonly maxBatch?: number;
+  /** Called before the first item after an interruption: the server may have come back with another log. */
+  readonly onResumed?: () => void;
   readonly signal: AbortSignal;
 }
 

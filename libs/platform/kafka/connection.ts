@@ -1,25 +1,29 @@
 import { Kafka, logLevel } from 'kafkajs';
-import type { Admin, Consumer, logCreator, Message, Producer, SASLOptions, TopicMessages } from 'kafkajs';
+import type { Admin, Consumer, logCreator, Message, Producer, SASLOptions } from 'kafkajs';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { KafkaConfig, KafkaSasl, KafkaTls } from '#libs/platform/config/index.ts';
 import { retry, settledWithin, type LifecycleLog } from '#libs/platform/lifecycle/index.ts';
-import { isUnknownTopic, kafkaFault } from './kafka-errors.ts';
+import { errorOfCode, isAnswer, isUnknownTopic, kafkaFault } from './kafka-errors.ts';
 import { fixTimers } from './kafkajs-timer.ts';
 import { createPartitioner } from './partitioner.ts';
-import { replaceProduceEncoder } from './produce-request.ts';
+import { tlsOptionsOf } from './tls-files.ts';
+import { forgetOutcome, outcomeOf, replaceProduceEncoder } from './produce-request.ts';
 
 export interface KafkaOptions {
   /** `host:port`; one reachable broker suffices. */
   readonly brokers: readonly string[];
   readonly tls?: KafkaTls | null;
   readonly sasl?: KafkaSasl | null;
+  /** Partitions of a silent member are assigned to others after it. Default 6,000. */
+  readonly sessionTimeoutMs?: number;
   readonly log: LifecycleLog;
   /** Deadline of one request to a broker. Default 10,000. */
   readonly requestTimeoutMs?: number;
 }
 
-export function kafkaOptionsOf({ kafkaBrokers, kafkaTls, kafkaSasl }: KafkaConfig, log: LifecycleLog): KafkaOptions {
-  return { brokers: kafkaBrokers, tls: kafkaTls, sasl: kafkaSasl, log };
+export function kafkaOptionsOf(config: KafkaConfig, log: LifecycleLog): KafkaOptions {
+  const { kafkaBrokers, kafkaTls, kafkaSasl, kafkaSessionTimeoutMs } = config;
+  return { brokers: kafkaBrokers, tls: kafkaTls, sasl: kafkaSasl, sessionTimeoutMs: kafkaSessionTimeoutMs, log };
 }
 
 /** A topic to create. An existing topic stays unchanged. */
@@ -28,6 +32,15 @@ export interface TopicSpec {
   readonly partitions: number;
   /** By Kafka's names. Default: the settings of the broker. */
   readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** A message that Kafka has not acknowledged. */
+export interface Undelivered {
+  readonly message: Message;
+  /** A `Fault` if it is temporary; else the error of a request that is invalid or forbidden. */
+  readonly error: unknown;
+  /** A broker has answered with this error; false if none could be reached, or none answered in time. */
+  readonly isAnswered: boolean;
 }
 
 export interface MembershipOptions {
@@ -47,7 +60,7 @@ const RETRY = { retries: 3, initialRetryTime: 100, maxRetryTime: 1_000 };
 const RETRY_WITHIN_MS = 10_000;
 /** kafkajs waits for outstanding responses before it disconnects, even for those that never arrive. */
 const DISCONNECT_MS = 2_000;
-/** The shortest that brokers allow: the partitions of a silent member are assigned to others after it. */
+/** The shortest that brokers allow by default. */
 const SESSION_MS = 6_000;
 /** Interval of a member's heartbeats, as far as {@link MembershipOptions.fetchMs} lets it. */
 export const HEARTBEAT_MS = 1_000;
@@ -56,11 +69,12 @@ export const HEARTBEAT_MS = 1_000;
  * The Kafka clients of this process. They connect when they are first used, and reconnect.
  *
  * Guarantees: `send` resolves when all in-sync replicas have acknowledged every message; messages with the same key that
- * are sent by consecutive calls are stored in that order; a repeated call only repeats messages. A request that failed
- * in part is sent again as a whole. Every call settles within about a minute.
+ * are sent by consecutive calls are stored in that order. Of a request that failed in part, only the messages that were
+ * not acknowledged are sent again. Every call settles within about a minute.
  *
  * Omissions: no transactions and no idempotent producer (kafkajs calls it experimental), so messages may be duplicated;
- * no retries beyond a few seconds.
+ * no retries beyond a few seconds. A message that was not acknowledged may have been stored after a timeout or a lost
+ * connection.
  *
  * Errors: `Fault` `store_unavailable` while Kafka is unavailable; the error of kafkajs for a request that is invalid or
  * forbidden.
@@ -68,17 +82,21 @@ export const HEARTBEAT_MS = 1_000;
 export class KafkaConnection {
   readonly #kafka: Kafka;
   readonly #requestTimeoutMs: number;
+  readonly #sessionTimeoutMs: number;
   readonly #closed = new AbortController();
-  #producer: Promise<Producer> | null = null;
+  /** One for each topic: kafkajs fails to send to any topic while one of a producer's topics cannot be described. */
+  readonly #producers = new Map<string, Promise<Producer>>();
 
   constructor(options: KafkaOptions) {
     const { brokers, tls = null, sasl = null, log, requestTimeoutMs = REQUEST_TIMEOUT_MS } = options;
+    const { sessionTimeoutMs = SESSION_MS } = options;
     fixTimers();
     replaceProduceEncoder();
     this.#requestTimeoutMs = requestTimeoutMs;
+    this.#sessionTimeoutMs = sessionTimeoutMs;
     this.#kafka = new Kafka({
       brokers: [...brokers],
-      ssl: tls !== null && { ca: tls.ca ?? undefined, cert: tls.cert ?? undefined, key: tls.key ?? undefined },
+      ssl: tls !== null && tlsOptionsOf(tls, log),
       // The types of kafkajs separate the mechanisms, although all three take the same options.
       ...(sasl !== null && { sasl: sasl as SASLOptions }),
       clientId: 'parley',
@@ -90,13 +108,31 @@ export class KafkaConnection {
     });
   }
 
-  send(topic: string, messages: readonly Message[]): Promise<void> {
-    return this.sendTo([{ topic, messages: [...messages] }]);
+  /** Sends messages to a topic. If it fails, a part of them may have been stored; see `deliver`. */
+  async send(topic: string, messages: readonly Message[]): Promise<void> {
+    const [undelivered] = await this.deliver(topic, messages);
+    if (undelivered !== undefined) throw undelivered.error;
   }
 
-  /** Sends messages to several topics in one request. If it fails, any part of it may have been stored. */
-  async sendTo(topicMessages: TopicMessages[]): Promise<void> {
-    await this.#retry(() => this.#sendOnce(topicMessages));
+  /**
+   * Sends messages to a topic, and while Kafka is unavailable again those that were not acknowledged, in the same order.
+   *
+   * @returns the messages that Kafka has not acknowledged. The messages of a partition are stored all or none.
+   * @throws Fault `stopping` once the connection is closed
+   */
+  async deliver(topic: string, messages: readonly Message[]): Promise<readonly Undelivered[]> {
+    const refused: Undelivered[] = [];
+    let waiting: readonly Undelivered[] = [];
+    await this.#retry(async () => {
+      const sent = waiting.length === 0 ? messages : waiting.map(({ message }) => message);
+      const failed = await this.#undelivered(topic, sent);
+      waiting = failed.filter(({ error }) => error instanceof Fault);
+      refused.push(...failed.filter(({ error }) => !(error instanceof Fault)));
+      if (waiting[0] !== undefined) throw waiting[0].error;
+    }).catch((error: unknown) => {
+      if (waiting.length === 0 || isStopping(error)) throw error;
+    });
+    return [...refused, ...waiting];
   }
 
   /**
@@ -152,8 +188,8 @@ export class KafkaConnection {
   groupMember({ groupId, fetchMs }: MembershipOptions): Consumer {
     return this.#kafka.consumer({
       groupId,
-      sessionTimeout: SESSION_MS,
-      rebalanceTimeout: SESSION_MS,
+      sessionTimeout: this.#sessionTimeoutMs,
+      rebalanceTimeout: this.#sessionTimeoutMs,
       heartbeatInterval: HEARTBEAT_MS,
       maxWaitTimeInMs: fetchMs,
       allowAutoTopicCreation: false,
@@ -165,9 +201,9 @@ export class KafkaConnection {
 
   async close(): Promise<void> {
     this.#closed.abort();
-    const producer = this.#producer;
-    this.#producer = null;
-    await producer?.then(disconnect, () => undefined);
+    const producers = [...this.#producers.values()];
+    this.#producers.clear();
+    await Promise.all(producers.map((producer) => producer.then(disconnect, () => undefined)));
   }
 
   /** Retries while Kafka is unavailable. */
@@ -183,18 +219,39 @@ export class KafkaConnection {
     });
   }
 
-  async #sendOnce(topicMessages: TopicMessages[]): Promise<void> {
+  /** Sends once. @returns the messages that were not acknowledged */
+  async #undelivered(topic: string, messages: readonly Message[]): Promise<readonly Undelivered[]> {
+    for (const message of messages) forgetOutcome(message);
+    try {
+      await this.#sendOnce(topic, messages);
+      return [];
+    } catch (error) {
+      if (isStopping(error)) throw error;
+      const sent = messages.map((message) => ({ message, outcome: outcomeOf(message) }));
+      return sent.flatMap(({ message, outcome }) => {
+        if (outcome === 0) return [];
+        const own = kafkaFault(outcome === undefined ? error : errorOfCode(outcome));
+        return [{ message, error: own, isAnswered: outcome !== undefined || isAnswer(error) }];
+      });
+    }
+  }
+
+  async #sendOnce(topic: string, messages: readonly Message[]): Promise<void> {
     // A new producer would never be disconnected.
     if (this.#closed.signal.aborted) throw new Fault('stopping', 'The connection to Kafka is closed');
-    const connecting = (this.#producer ??= this.#connectProducer());
+    const connecting = this.#producers.get(topic) ?? this.#connectProducer();
+    this.#producers.set(topic, connecting);
     try {
       const producer = await connecting;
+      const topicMessages = [{ topic, messages: [...messages] }];
       // The broker times out a little earlier than the client, so that its error names the reason.
       await producer.sendBatch({ topicMessages, acks: -1, timeout: this.#requestTimeoutMs * 0.8 });
     } catch (error) {
       // After a timeout kafkajs keeps using the connection, even if it is dead: the next call opens another one.
-      if (this.#producer === connecting) this.#producer = null;
-      void connecting.then(disconnect, () => undefined);
+      if (this.#producers.get(topic) === connecting) this.#producers.delete(topic);
+      const disconnected = connecting.then(disconnect, () => undefined);
+      // kafkajs rejects at the first error; the other brokers' acknowledgements arrive before it has disconnected.
+      if (isAnswer(error) && messages.some((message) => outcomeOf(message) === undefined)) await disconnected;
       throw kafkaFault(error);
     }
   }
@@ -225,6 +282,8 @@ async function topicExists(admin: Admin, topic: string): Promise<boolean> {
     throw error;
   }
 }
+
+const isStopping = (error: unknown): boolean => error instanceof Fault && error.code === 'stopping';
 
 /** Disconnects within {@link DISCONNECT_MS}. Never rejects. */
 export function disconnect(client: { disconnect(): Promise<void> }): Promise<void> {

@@ -39,8 +39,17 @@ interface Encoded {
   size(): number;
 }
 
+/** A parsed response: the outcome of each partition's messages. */
+interface ProduceResponse {
+  readonly topics: readonly {
+    readonly topicName: string;
+    readonly partitions: readonly { readonly partition: number; readonly errorCode: number }[];
+  }[];
+}
+
 interface Produce {
   readonly request: { encode(): Promise<Encoded> };
+  readonly response: { parse(data: ProduceResponse): Promise<unknown> };
 }
 
 /** By version of the protocol. */
@@ -55,9 +64,25 @@ const NO_PRODUCER = -1;
 /** Version of the format of record batches. */
 const MAGIC = 2;
 
+/** 0, or Kafka's code of the error with which a broker refused the message last; undefined while no broker answered. */
+export function outcomeOf(message: Message): number | undefined {
+  return outcomes.get(message);
+}
+
+export function forgetOutcome(message: Message): void {
+  outcomes.delete(message);
+}
+
 /**
- * Replaces the encoder, for all producers of this process. Idempotent. Requests that this module does not encode (with
- * compression, of idempotent producers, with times of messages) are encoded by kafkajs.
+ * kafkajs only throws the first error of a response, and forgets the responses of other brokers then. This notes the
+ * outcome of every message, so that the messages that were stored are not sent again.
+ */
+const outcomes = new WeakMap<Message, number>();
+
+/**
+ * Replaces the encoder, and notes the outcome of each message, for all producers of this process. Idempotent. Requests
+ * that this module does not encode (with compression, of idempotent producers, with times of messages) are encoded by
+ * kafkajs.
  *
  * @throws Error for a version of kafkajs that lacks it
  */
@@ -73,7 +98,7 @@ export function replaceProduceEncoder(): void {
     const produce = protocol({ version });
     if (version < FIRST_VERSION || version > LAST_VERSION) return produce;
     return (parameters) => {
-      const own = produce(parameters);
+      const own = notingOutcomes(produce(parameters), parameters);
       if (!isPlain(parameters)) return own;
       return {
         ...own,
@@ -87,6 +112,29 @@ const replaced = new WeakSet<object>();
 
 function isDefinition(found: unknown): found is ProduceDefinition {
   return typeof found === 'object' && found !== null && 'protocol' in found && typeof found.protocol === 'function';
+}
+
+function notingOutcomes(produce: Produce, { topicData }: ProduceParameters): Produce {
+  const note = ({ topics }: ProduceResponse): void => {
+    for (const { topicName, partitions } of topics) {
+      const sent = topicData.find(({ topic }) => topic === topicName)?.partitions ?? [];
+      for (const { partition, errorCode } of partitions) {
+        const messages = sent.find((one) => one.partition === partition)?.messages ?? [];
+        for (const message of messages) outcomes.set(message, errorCode);
+      }
+    }
+  };
+  const { response } = produce;
+  return {
+    ...produce,
+    response: {
+      ...response,
+      parse(data) {
+        note(data);
+        return response.parse(data);
+      },
+    },
+  };
 }
 
 function isPlain({ compression = 0, transactionalId, producerId, topicData }: ProduceParameters): boolean {

@@ -1,46 +1,64 @@
-import type { Message } from 'kafkajs';
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
-import { comparePositions, decodePosition, encodePosition } from '#libs/platform/eventstore/index.ts';
-import type { LogFeed, LogStart, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import type { EventStore, LogFeed } from '#libs/platform/eventstore/index.ts';
 import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
 import type { PublicMessages } from '#libs/platform/live/index.ts';
 import type { KafkaConnection } from './connection.ts';
+import { IntervalWriter } from './interval-writer.ts';
+import { describeError } from './kafka-errors.ts';
 import { leadInTurns, type Term } from './leadership.ts';
 import type { LogMessages } from './log-message.ts';
-import { PositionWriter } from './position-writer.ts';
-import { specsOf, type LogTopics } from './topics.ts';
+import { MAX_BATCH, problemOf, Publisher, type Outgoing, type RefusingPartition } from './publisher.ts';
+import { refuseOtherLog, resumeIn } from './published-log.ts';
+import { decodeCheckpoint, encodeCheckpoint, type RelayCheckpoint } from './relay-checkpoint.ts';
+import { messagesOf, requestsOf } from './relay-requests.ts';
+import { partitionCount, prepareTopics } from './relay-topics.ts';
+import { LOG_PARTITIONS, type LogTopics } from './topics.ts';
+import { Watermarks } from './watermarks.ts';
 
 export interface RelayProgress {
   /** `standby`: another process is active. `away`: Kafka or the event store is unavailable, see `problem`. */
   readonly phase: 'away' | 'standby' | 'active';
   /** Kafka has acknowledged all events up to it; null while it has acknowledged none, and on standby. */
   readonly position: GlobalPosition | null;
-  /** Events that this process has sent, repetitions included. */
+  /** Events that Kafka has acknowledged to this process, repetitions included. */
   readonly eventsSent: number;
+  /** The last error, until Kafka acknowledges messages again; or what Kafka refuses. */
   readonly problem: string | null;
+  /** Partitions that refuse a message and wait, while the others continue. */
+  readonly refusing: readonly RefusingPartition[];
+  /** Settings of existing topics that differ from what Parley needs. */
+  readonly topicProblems: readonly string[];
 }
 
 export interface RelayParts {
   readonly feed: LogFeed;
+  readonly store: Pick<EventStore, 'readStream'>;
   readonly kafka: KafkaConnection;
   readonly messages: LogMessages;
   /** Encodes the public events. Default: none are published. */
   readonly publicMessages?: PublicMessages | undefined;
   readonly topics: LogTopics;
+  /**
+   * Id of the event that a refused log lacks, or its position if a relay of an older version has saved no id: the log is
+   * accepted, and published from its start.
+   */
+  readonly acceptLostEvent?: string | null;
   /** Called with each error after which the relay starts again. */
   readonly onProblem: (error: unknown) => void;
+  /** Called for each refusal of a partition, also of the same event again. */
+  readonly onRefused?: (refusal: RefusingPartition) => void;
+  /** Called when the settings of topics differ in another way than before. */
+  readonly onTopicProblems?: (problems: readonly string[]) => void;
   readonly onSent?: (events: number) => void;
 }
 
 const SAVE_EVERY_MS = 200;
 const WATERMARKS_EVERY_MS = 500;
-/** The position of a log without events. */
-const START_OF_LOG: GlobalPosition = { commit: 0n, prepare: 0n };
-/** Size of one request. Larger requests only fill the broker's memory. */
-const MAX_REQUEST_LENGTH = 512 * 1024;
-/** More than one request usually holds, so that the relay reads the next events while it sends. */
-const MAX_BATCH = 1_000;
+/** Pauses between attempts at what Kafka refuses. */
+const REFUSED_BACKOFF = { firstMs: 500, maxMs: 30_000 };
+/** Interval at which refusals are looked for. */
+const REFUSED_EVERY_MS = 100;
 
 /**
  * EventStoreDB's `$all` -> Kafka: all events of Parley, keyed by their stream; and the public events of channels in a
@@ -52,6 +70,7 @@ const MAX_BATCH = 1_000;
  *
  * Omissions: an event may be repeated, also after later ones of its stream (a successor repeats what was not saved, and a
  * relay that was paused may repeat what its successor has sent): consumers are guarded by revision.
+ * A partition that refuses a message waits, and the others continue: see `Publisher`.
  *
  * Watermarks: every partition of the log's topic also contains messages that say up to which position Kafka has
  * acknowledged all events. They are true even if they are late, as from a relay that was paused. In a topic that was
@@ -63,162 +82,203 @@ const MAX_BATCH = 1_000;
  */
 export class Relay {
   readonly #parts: RelayParts;
-  #progress: RelayProgress = { phase: 'away', position: null, eventsSent: 0, problem: null };
+  #progress: Pick<RelayProgress, 'phase' | 'eventsSent' | 'topicProblems'> = {
+    phase: 'away',
+    eventsSent: 0,
+    topicProblems: [],
+  };
+  /** Consecutive errors that Kafka has not acknowledged messages after, and the last of them. */
+  #failures = 0;
+  #problem: string | null = null;
+  #publisher: Publisher | null = null;
+  /** Why a partition of the log refuses watermarks. */
+  #refusedWatermark: string | null = null;
 
   constructor(parts: RelayParts) {
     this.#parts = parts;
   }
 
   get progress(): RelayProgress {
-    return this.#progress;
+    const refusing = this.#publisher?.refusing ?? [];
+    return {
+      ...this.#progress,
+      position: this.#publisher?.position ?? null,
+      refusing,
+      problem: problemOf(refusing) ?? this.#refusedWatermark ?? this.#problem,
+    };
   }
 
   /** Runs until `signal` aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { kafka, topics, publicMessages, onProblem } = this.#parts;
-    for (let failures = 0; !signal.aborted;) {
+    const { kafka, topics, onProblem } = this.#parts;
+    while (!signal.aborted) {
       try {
-        await kafka.ensureTopics(specsOf(topics, publicMessages !== undefined));
-        this.#report({ phase: 'standby', problem: null });
+        await this.#prepareTopics();
+        this.#report({ phase: 'standby' });
         await leadInTurns(kafka, {
           groupId: topics.relayGroup,
           lockTopic: topics.relayLock,
           signal,
-          lead: async (term) => {
-            failures = 0;
-            await this.#lead(term);
-          },
+          lead: (term) => this.#lead(term),
         });
       } catch (error) {
         if (signal.aborted) return;
-        failures++;
-        this.#report({ phase: 'away', position: null, problem: describe(error) });
+        this.#failures++;
+        this.#problem = describeError(error);
+        this.#report({ phase: 'away' });
         onProblem(error);
         // A store may come back at any time. A refusal, such as a wrong password, needs an operator, and frequent
         // attempts might lock the account.
         const maxMs = error instanceof Fault ? 2_000 : 30_000;
-        await pause(backoffMs(failures, { maxMs }), signal);
+        await pause(backoffMs(this.#failures, { maxMs }), signal);
       }
     }
   }
 
+  async #prepareTopics(): Promise<void> {
+    const { kafka, topics, publicMessages, onTopicProblems } = this.#parts;
+    const problems = await prepareTopics(kafka, topics, publicMessages !== undefined);
+    if (problems.join() !== this.#progress.topicProblems.join()) onTopicProblems?.(problems);
+    this.#report({ topicProblems: problems });
+  }
+
   async #lead(term: Term): Promise<void> {
-    const saved = await term.saved();
-    const from = saved === null ? null : decodePosition(saved);
-    if (from !== null) await this.#refuseShorterLog(from);
-    this.#report({ phase: 'active', position: from });
+    const from = await resumeIn(this.#parts, decodeCheckpoint(await term.saved()), this.#parts.acceptLostEvent ?? null);
+    const publisher = await this.#newPublisher(from);
     const failed = new AbortController();
     const signal = AbortSignal.any([term.signal, failed.signal]);
-    const save = new PositionWriter(from, {
-      write: (position) => term.save(encodePosition(position)),
-      written: from,
-      everyMs: SAVE_EVERY_MS,
-    });
-    const watermarks = this.#watermarkWriter(from);
-    const writing = Promise.all([save.run(signal), watermarks.run(signal)]);
+    const save = new IntervalWriter({ write: () => saveTo(term, publisher), everyMs: SAVE_EVERY_MS });
+    // Before anything is sent: a relay that cannot save would repeat it in each term.
+    save.changed();
+    await save.flush();
+    this.#publisher = publisher;
+    this.#report({ phase: 'active' });
+    const watermarks = await this.#newWatermarks(publisher);
+    const onChange = (): void => {
+      save.changed();
+      watermarks.changed();
+    };
+    onChange();
+    const writing = Promise.all([
+      save.run(signal),
+      watermarks.run(signal),
+      this.#retryRefused(publisher, { signal, onChange }),
+    ]);
     // Handled at once, although it is awaited last: otherwise its rejection would end the process.
     writing.catch(() => failed.abort());
     try {
-      await this.#send(from ?? 'start', { signal, onFailure: () => failed.abort(), save, watermarks });
+      await this.#send(publisher, { signal, onFailure: () => failed.abort(), onChange });
     } finally {
       failed.abort();
       // Also where the last position cannot be saved.
-      this.#report({ phase: 'standby', position: null });
+      this.#report({ phase: 'standby' });
+      this.#publisher = null;
+      this.#refusedWatermark = null;
       await writing;
       // So that the successor repeats nothing.
       await save.flush();
     }
   }
 
-  #watermarkWriter(from: GlobalPosition | null): PositionWriter {
+  async #newPublisher(from: RelayCheckpoint): Promise<Publisher> {
+    const { feed, kafka, topics } = this.#parts;
+    const counts = new Map<string, number>();
+    for (const topic of [topics.log, topics.events])
+      counts.set(topic, await partitionCount(kafka, topic, LOG_PARTITIONS));
+    const partitionsOf = (topic: string): number => counts.get(topic) ?? LOG_PARTITIONS;
+    return new Publisher(from, {
+      feed,
+      kafka,
+      partitionsOf,
+      encode: (event, isWanted) => messagesOf(this.#parts, event, isWanted, partitionsOf),
+      onAcknowledged: (sent) => this.#acknowledged(sent),
+      onRefused: (refusal) => this.#parts.onRefused?.(refusal),
+    });
+  }
+
+  async #newWatermarks(publisher: Publisher): Promise<IntervalWriter> {
     const { kafka, messages, topics } = this.#parts;
-    let partitions: readonly number[] | null = null;
-    const write = async (position: GlobalPosition): Promise<void> => {
-      partitions ??= await partitionsOf(kafka, topics.log);
-      const place = (partition: number) => ({ topic: topics.log, partition });
-      await kafka.send(
-        topics.log,
-        partitions.map((partition) => messages.encodeWatermark(place(partition), position)),
-      );
-    };
-    return new PositionWriter(from, { write, written: null, everyMs: WATERMARKS_EVERY_MS });
+    const watermarks = new Watermarks({
+      kafka,
+      messages,
+      topic: topics.log,
+      partitions: await partitionCount(kafka, topics.log, LOG_PARTITIONS),
+      positionOf: (partition) => publisher.positionOf(topics.log, partition),
+      onWritten: (refusal) => {
+        this.#refusedWatermark =
+          refusal === null ? null : `${topics.log} refuses watermarks: ${describeError(refusal)}`;
+        if (refusal === null) this.#acknowledged([]);
+      },
+    });
+    return new IntervalWriter({ write: () => watermarks.write(), everyMs: WATERMARKS_EVERY_MS });
   }
 
   /** Reads and encodes the next request while one is being sent. */
-  async #send(from: LogStart, term: Sending): Promise<void> {
-    const { signal, onFailure, save } = term;
+  async #send(publisher: Publisher, { signal, onFailure, onChange }: Sending): Promise<void> {
     let sending = Promise.resolve();
     try {
-      const items = this.#parts.feed.subscribe({ from, streamPrefixes: 'all', signal, maxBatch: MAX_BATCH });
+      const from = publisher.checkpoint.position ?? 'start';
+      let isResumed = false;
+      const onResumed = (): void => void (isResumed = true);
+      const items = this.#parts.feed.subscribe({
+        from,
+        streamPrefixes: 'all',
+        signal,
+        maxBatch: MAX_BATCH,
+        onResumed,
+      });
       for await (const item of items) {
-        for (const request of item.kind === 'events' ? this.#requestsOf(item.events) : []) {
+        if (isResumed) {
+          await sending;
+          await refuseOtherLog(this.#parts, publisher.checkpoint);
+          isResumed = false;
+        }
+        for (const { outgoing, last } of item.kind === 'events'
+          ? requestsOf(item.events, (event) => publisher.encode(event))
+          : []) {
           // One at a time: Kafka must not store what follows a request that failed.
           await sending;
           if (signal.aborted) return;
-          sending = this.#sendRequest(request, term);
+          sending = publisher.publish(outgoing, last).then(onChange);
           // It ends the subscription, which may have no further items.
           sending.catch(onFailure);
         }
         if (item.kind !== 'checkpoint') continue;
         await sending;
-        this.#reached(item.position, save);
+        publisher.reached(item.position);
+        onChange();
       }
     } finally {
       await sending;
     }
   }
 
-  *#requestsOf(events: readonly StoredEvent[]): Generator<Request> {
-    const { messages, publicMessages } = this.#parts;
-    let request = newRequest();
-    for (const event of events) {
-      const message = event.foreign === undefined ? messages.encode(event) : null;
-      const publicMessage = publicMessages?.encode(event) ?? null;
-      const length = (message?.value.length ?? 0) + (publicMessage?.value.length ?? 0);
-      if (request.length + length > MAX_REQUEST_LENGTH && request.length > 0) {
-        yield request;
-        request = newRequest();
-      }
-      if (message !== null) request.log.push(message);
-      if (publicMessage !== null) request.events.push(publicMessage);
-      request.length += length;
-      request.last = event.position;
+  /** Retries what Kafka refuses, with backoff, until `signal` aborts. */
+  async #retryRefused(publisher: Publisher, { signal, onChange }: Omit<Sending, 'onFailure'>): Promise<void> {
+    for (let attempts = 0; !signal.aborted;) {
+      if (publisher.refusing.length === 0) attempts = 0;
+      await pause(attempts === 0 ? REFUSED_EVERY_MS : backoffMs(attempts, REFUSED_BACKOFF), signal);
+      if (publisher.refusing.length === 0 || signal.aborted) continue;
+      attempts++;
+      if (attempts === 1) continue;
+      // A topic may have been deleted.
+      await this.#prepareTopics().catch(() => undefined);
+      if (await publisher.retry(signal)) attempts = 1;
+      onChange();
     }
-    // Also without messages, after foreign events: its position is reached.
-    if (request.last !== null) yield request;
   }
 
-  async #sendRequest({ log, events, last }: Request, { save, watermarks }: Sending): Promise<void> {
-    const { kafka, topics, onSent } = this.#parts;
-    const sent = [
-      { topic: topics.log, messages: log },
-      { topic: topics.events, messages: events },
-    ].filter(({ messages }) => messages.length > 0);
-    if (sent.length > 0) await kafka.sendTo(sent);
-    onSent?.(log.length);
-    this.#report({ eventsSent: this.#progress.eventsSent + log.length });
-    if (last === null) return;
-    this.#reached(last, save);
-    watermarks.note(last);
+  #acknowledged(sent: readonly Outgoing[]): void {
+    const { topics, onSent } = this.#parts;
+    this.#failures = 0;
+    this.#problem = null;
+    const events = sent.filter(({ topic }) => topic === topics.log).length;
+    if (events === 0) return;
+    onSent?.(events);
+    this.#report({ eventsSent: this.#progress.eventsSent + events });
   }
 
-  #reached(position: GlobalPosition, save: PositionWriter): void {
-    save.note(position);
-    this.#report({ position });
-  }
-
-  /** The saved position may come from another event store, or from this one before it was reset. */
-  async #refuseShorterLog(from: GlobalPosition): Promise<void> {
-    const head = (await this.#parts.feed.head()) ?? START_OF_LOG;
-    if (comparePositions(head, from) >= 0) return;
-    const { relayGroup, log, events } = this.#parts.topics;
-    throw new Error(
-      `the log ends before ${encodePosition(from)}, which the relay has already sent: this is another log, or an old ` +
-        `copy. To send it, delete the consumer group ${relayGroup} and the topics ${log} and ${events}`,
-    );
-  }
-
-  #report(change: Partial<RelayProgress>): void {
+  #report(change: Partial<Pick<RelayProgress, 'phase' | 'eventsSent' | 'topicProblems'>>): void {
     this.#progress = { ...this.#progress, ...change };
   }
 }
@@ -226,28 +286,12 @@ export class Relay {
 interface Sending {
   readonly signal: AbortSignal;
   readonly onFailure: () => void;
-  readonly save: PositionWriter;
-  readonly watermarks: PositionWriter;
+  /** Called when the checkpoint of the publisher has changed. */
+  readonly onChange: () => void;
 }
 
-interface Request {
-  readonly log: Message[];
-  readonly events: Message[];
-  length: number;
-  last: GlobalPosition | null;
-}
-
-const newRequest = (): Request => ({ log: [], events: [], length: 0, last: null });
-
-/** Includes the causes: a message such as "unavailable" alone does not mention an untrusted certificate. */
-function describe(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { message, cause } = error;
-  return cause instanceof Error && cause.message !== message ? `${message}: ${describe(cause)}` : message;
-}
-
-/** The partitions of the existing topic, which may differ from those of a new one. */
-async function partitionsOf(kafka: KafkaConnection, topic: string): Promise<readonly number[]> {
-  const { topics } = await kafka.withAdmin((admin) => admin.fetchTopicMetadata({ topics: [topic] }));
-  return topics.flatMap(({ partitions }) => partitions.map(({ partitionId }) => partitionId));
+async function saveTo(term: Term, { checkpoint }: Publisher): Promise<true> {
+  const { position } = checkpoint;
+  if (position !== null) await term.save(encodeCheckpoint({ ...checkpoint, position }));
+  return true;
 }

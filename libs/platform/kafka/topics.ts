@@ -8,7 +8,7 @@ export interface LogTopics {
   readonly events: string;
   /** An empty topic with one partition: the relay that is assigned the partition is active. */
   readonly relayLock: string;
-  /** The consumer group of the relays. The metadata of its offset is the position that the relay has reached. */
+  /** The consumer group of the relays. The metadata of its offset is the checkpoint of the relay. */
   readonly relayGroup: string;
   /** The consumer group of the projectors. Its offsets are for monitoring: the read models store the checkpoints. */
   readonly projectorGroup: string;
@@ -26,7 +26,7 @@ export function logTopics(prefix: string): LogTopics {
 }
 
 /** Limits the number of members that share the work. Another number would move streams between partitions. */
-const LOG_PARTITIONS = 12;
+export const LOG_PARTITIONS = 12;
 /** The event store limits an event to 1 MiB, and a message is little larger than its event. */
 const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 

@@ -11,12 +11,13 @@ import type { RelayAnswer, RelayTask } from '../relay.benchmark.ts';
 const OFTEN = { timeoutMs: 600_000, everyMs: 2 };
 
 answerTasks<RelayTask, RelayAnswer>(async ({ eventstoreUrl, brokers, prefix, writesPublicTopic }) => {
-  const { feed, close } = connectEventStore({ url: eventstoreUrl });
+  const { feed, store, close } = connectEventStore({ url: eventstoreUrl });
   const kafka = new KafkaConnection({ brokers, log: silentLog });
   const head = await feed.head();
   let events = 0;
   const relay = new Relay({
     feed,
+    store,
     kafka,
     messages: new LogMessages('a secret of this run'),
     publicMessages: writesPublicTopic ? composePublicMessages((error) => console.error(error)) : undefined,

@@ -2,10 +2,11 @@ import { Kafka, logLevel } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { comparePositions, connectEventStore, decodePosition } from '#libs/platform/eventstore/index.ts';
+import { comparePositions, connectEventStore } from '#libs/platform/eventstore/index.ts';
 import type { FeedOptions, ReadCheckpoints, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { KafkaConnection, KafkaEventFeed, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
 import type { Refusal } from '#libs/platform/kafka/index.ts';
+import { decodeCheckpoint } from '#libs/platform/kafka/relay-checkpoint.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
@@ -29,7 +30,7 @@ describePartitionedFeed(
     const { store, feed, close } = connectEventStore({ url: server.url });
     const kafka = new KafkaConnection({ brokers: broker.brokers, log: silentLog, requestTimeoutMs: 2_000 });
     const topics = logTopics(`test-${newId()}`);
-    const relay = new Relay({ feed, kafka, messages, topics, onProblem: () => undefined });
+    const relay = new Relay({ feed, store, kafka, messages, topics, onProblem: () => undefined });
     const relaying = new AbortController();
     const relayed = relay.run(relaying.signal);
     await eventually(() => relay.progress.phase === 'active', WAIT);
@@ -56,7 +57,7 @@ describePartitionedFeed(
         const head = await feed.head();
         await eventually(async () => {
           const saved = await kafka.committedMetadata(topics.relayGroup, topics.relayLock);
-          return comparePositions(saved === null ? START : decodePosition(saved), head ?? START) >= 0;
+          return comparePositions(decodeCheckpoint(saved).position ?? START, head ?? START) >= 0;
         }, WAIT);
       },
       interrupt: () => broker.restart(),

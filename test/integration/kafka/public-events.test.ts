@@ -154,7 +154,8 @@ describe('the topic of public events', { timeout: 180_000 }, () => {
   async function relayed(): Promise<void> {
     const publicMessages = composePublicMessages(() => undefined);
     const messages = new LogMessages('a secret of this test only');
-    const relay = new Relay({ feed: log.feed, kafka, messages, publicMessages, topics, onProblem: () => undefined });
+    const { feed, store } = log;
+    const relay = new Relay({ feed, store, kafka, messages, publicMessages, topics, onProblem: () => undefined });
     const abort = new AbortController();
     const ended = relay.run(abort.signal);
     await eventually(() => relay.progress.eventsSent >= 61, WAIT);

@@ -1,10 +1,19 @@
 /** Brokers with TLS and authentication, configured by the variables. */
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } from 'kafkajs';
+import type { AclEntry, Admin } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { NO_EVENTS } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { parseConfig } from '#libs/platform/config/index.ts';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 import { KafkaConnection, kafkaOptionsOf, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
+import { composePublicMessages } from '#services/features.ts';
+import { logMetadata } from '#test/support/log-events.ts';
+import { plainKafka } from '#test/support/kafka/plain-kafka.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { KAFKA_START_MS } from '#test/support/kafka/broker.ts';
@@ -43,6 +52,66 @@ describe('Kafka with TLS', { timeout: 120_000 }, () => {
     expect(await sentThrough({ KAFKA_BROKERS: withCertificate, ...trusted(), ...variables })).toEqual(['sent']);
   });
 
+  it('reads its certificate again when the file was replaced', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'parley-test-certificate-'));
+    const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+    await Promise.all([writeFile(cert, broker.untrusted.cert), writeFile(key, broker.untrusted.key)]);
+    const variables = { ...trusted(), KAFKA_TLS_CERT_FILE: cert, KAFKA_TLS_KEY_FILE: key };
+    const kafka = connect({ KAFKA_BROKERS: broker.withCertificate, ...variables });
+    const topic = `test-${newId()}`;
+    await expect(kafka.ensureTopics([{ topic, partitions: 1 }])).rejects.toThrow();
+    // Not yet a pair.
+    await copyFile(broker.files.cert, cert);
+    await expect(kafka.ensureTopics([{ topic, partitions: 1 }])).rejects.toThrow();
+    await copyFile(broker.files.key, key);
+    await kafka.ensureTopics([{ topic, partitions: 1 }]);
+    await kafka.send(topic, [{ key: 'a', value: 'sent' }]);
+    await kafka.close();
+    await rm(folder, { recursive: true });
+  });
+
+  it('publishes the log while the right to write for other teams is missing, and that topic afterwards', async () => {
+    const topics = logTopics(`test-${newId()}`);
+    const events = Array.from({ length: 3 }, () => {
+      const id = newId();
+      return { id, type: 'ChannelRenamed.v1', data: { name: 'a' }, metadata: logMetadata(id) };
+    });
+    await log.store.append(`channel-${newId()}`, NO_EVENTS, events);
+    await withAcl(topics.events, (admin, acl) => admin.createAcls({ acl: [acl] }));
+    const kafka = connect(configOf('plain'));
+    const relay = new Relay({
+      feed: log.feed,
+      store: log.store,
+      kafka,
+      messages: new LogMessages(SECRET),
+      publicMessages: composePublicMessages(() => undefined),
+      topics,
+      onProblem: () => undefined,
+    });
+    const abort = new AbortController();
+    const ended = relay.run(abort.signal);
+    const countIn = async (topic: string) =>
+      (await readTopic([broker.inClear], topic)).filter(({ key }) => key !== null).length;
+    await eventually(() => relay.progress.problem?.includes('TOPIC_AUTHORIZATION_FAILED') === true, WAIT);
+    expect(relay.progress).toMatchObject({
+      phase: 'active',
+      problem: expect.stringMatching(`${topics.events} refuses`),
+    });
+    expect(await countIn(topics.log)).toBe(3);
+    await withAcl(topics.events, (admin, acl) => {
+      const { permissionType, operation, host, principal } = acl;
+      const filter = { resourceName: acl.resourceName, resourceType: acl.resourceType, host, principal };
+      return admin.deleteAcls({
+        filters: [{ ...filter, permissionType, operation, resourcePatternType: acl.resourcePatternType }],
+      });
+    });
+    await eventually(() => relay.progress.problem === null, WAIT);
+    expect([await countIn(topics.log), await countIn(topics.events)]).toEqual([3, 3]);
+    abort.abort();
+    await ended;
+    await kafka.close();
+  });
+
   it.each([
     ['another password', () => ({ ...configOf('plain'), KAFKA_SASL_PASSWORD: 'hunter2' }), /authentication failed/i],
     [
@@ -57,6 +126,7 @@ describe('Kafka with TLS', { timeout: 120_000 }, () => {
     const problems: unknown[] = [];
     const relay = new Relay({
       feed: log.feed,
+      store: log.store,
       kafka,
       messages: new LogMessages(SECRET),
       topics: logTopics(`test-${newId()}`),
@@ -74,6 +144,21 @@ describe('Kafka with TLS', { timeout: 120_000 }, () => {
     await kafka.close();
   });
 });
+
+/** A rule that forbids Parley to use a topic. */
+async function withAcl(topic: string, work: (admin: Admin, acl: AclEntry) => Promise<unknown>): Promise<void> {
+  const admin = plainKafka([broker.inClear]).admin();
+  await admin.connect();
+  await work(admin, {
+    resourceType: AclResourceTypes.TOPIC,
+    resourceName: topic,
+    resourcePatternType: ResourcePatternTypes.LITERAL,
+    principal: `User:${broker.username}`,
+    host: '*',
+    operation: AclOperationTypes.ALL,
+    permissionType: AclPermissionTypes.DENY,
+  }).finally(() => admin.disconnect());
+}
 
 const trusted = () => ({ KAFKA_TLS: 'true', KAFKA_TLS_CA_FILE: broker.files.ca });
 

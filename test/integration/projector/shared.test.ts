@@ -53,8 +53,8 @@ beforeAll(async () => {
   other = { server, redis: connectRedis(server.url, { onError: () => undefined }) };
   await waitForRedis(other.redis, 60_000);
   kafka = new KafkaConnection({ brokers: broker.brokers, log: silentLog, requestTimeoutMs: 2_000 });
-  const { feed } = test.platform;
-  const relay = new Relay({ feed, kafka, messages, topics: TOPICS, onProblem: () => undefined });
+  const { feed, store } = test.platform;
+  const relay = new Relay({ feed, store, kafka, messages, topics: TOPICS, onProblem: () => undefined });
   relayed = relay.run(relaying.signal);
 }, KAFKA_START_MS);
 

@@ -17,6 +17,8 @@ export interface BrokerPlace {
   readonly member?: ClusterMember;
   /** A listener besides the plaintext one on `port`. */
   readonly listeners?: readonly Listener[];
+  /** Further settings of the broker, by Kafka's names. */
+  readonly settings?: Readonly<Record<string, string>>;
   /** Class path of the broker's jars, for `java -cp`. */
   readonly classPath: string;
 }
@@ -104,7 +106,7 @@ export const COMMON_SETTINGS = [
   ['broker.heartbeat.interval.ms', '500'],
 ] as const;
 
-function settings({ dataDir, port, controllerPort, member, listeners = [] }: BrokerPlace): string {
+function settings({ dataDir, port, controllerPort, member, listeners = [], settings: more = {} }: BrokerPlace): string {
   const { id, controllerPorts } = member ?? { id: 1, controllerPorts: [controllerPort] };
   const voters = controllerPorts.map((at, index) => `${index + 1}@127.0.0.1:${at}`);
   const addresses = [['PLAINTEXT', port] as const, ...listeners.map((one) => [one.protocol, one.port] as const)].map(
@@ -129,6 +131,7 @@ function settings({ dataDir, port, controllerPort, member, listeners = [] }: Bro
     `log.dirs=${dataDir}`,
     `offsets.topic.replication.factor=${replicas}`,
     ...COMMON_SETTINGS.map((setting) => setting.join('=')),
+    ...Object.entries(more).map((setting) => setting.join('=')),
     '',
   ].join('\n');
 }

@@ -20,6 +20,8 @@ export interface SecureTestKafka {
   readonly password: string;
   /** PEM files. */
   readonly files: { readonly ca: string; readonly cert: string; readonly key: string };
+  /** Texts of a client certificate and its key that the broker does not trust. */
+  readonly untrusted: { readonly cert: string; readonly key: string };
   stop(): Promise<void>;
 }
 
@@ -46,6 +48,7 @@ export async function startSecureTestKafka(): Promise<SecureTestKafka> {
     classPath,
     port,
     controllerPort,
+    settings: AUTHORIZER,
     listeners: [
       { protocol: 'SASL_SSL', port: passwordPort, settings: { ...tls, ...PASSWORD_SETTINGS } },
       { protocol: 'SSL', port: certificatePort, settings: { ...tls, 'ssl.client.auth': 'required' } },
@@ -69,6 +72,7 @@ export async function startSecureTestKafka(): Promise<SecureTestKafka> {
     username: USERNAME,
     password: PASSWORD,
     files,
+    untrusted: makeCertificateAuthority('another').issue('parley'),
     stop,
   };
 }
@@ -94,6 +98,13 @@ async function writeCertificates(folder: string) {
   };
   return { files, tls };
 }
+
+/** Rights are checked where a test has made a rule; the plaintext listener may do everything. */
+const AUTHORIZER = {
+  'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
+  'allow.everyone.if.no.acl.found': 'true',
+  'super.users': 'User:ANONYMOUS',
+};
 
 const MODULES = 'org.apache.kafka.common.security';
 const SCRAM = `${MODULES}.scram.ScramLoginModule required;`;

@@ -1528,8 +1528,10 @@ export interface components {
             user_id: string;
         };
         CancelPaymentContent: {
-            reason?: string | null;
-            transaction_id?: string | null;
+            /** @default null */
+            reason: string | null;
+            /** @default null */
+            transaction_id: string | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -1537,7 +1539,9 @@ export interface components {
             type: "cancel_payment";
         };
         CancelPaymentContentInput: {
+            /** @default null */
             reason?: string | null;
+            /** @default null */
             transaction_id?: string | null;
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -1676,13 +1680,16 @@ export interface components {
             state?: "pending" | "active" | "done";
         };
         CommitPaymentContent: {
-            description?: string | null;
+            /** @default null */
+            description: string | null;
             funds: components["schemas"]["Funds"];
-            metadata?: {
+            /** @default null */
+            metadata: {
                 [key: string]: unknown;
             } | null;
             recipient: string;
-            reference?: string | null;
+            /** @default null */
+            reference: string | null;
             transaction_id: string;
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -1691,12 +1698,15 @@ export interface components {
             type: "commit_payment";
         };
         CommitPaymentContentInput: {
+            /** @default null */
             description?: string | null;
             funds: components["schemas"]["FundsInput"];
+            /** @default null */
             metadata?: {
                 [key: string]: unknown;
             } | null;
             recipient: string;
+            /** @default null */
             reference?: string | null;
             transaction_id: string;
             /**
@@ -1706,7 +1716,8 @@ export interface components {
             type: "commit_payment";
         };
         CompletePaymentContent: {
-            transaction_id?: string | null;
+            /** @default null */
+            transaction_id: string | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -1714,6 +1725,7 @@ export interface components {
             type: "complete_payment";
         };
         CompletePaymentContentInput: {
+            /** @default null */
             transaction_id?: string | null;
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -1800,7 +1812,8 @@ export interface components {
             meta: components["schemas"]["PageMeta"];
         };
         CustomContent: {
-            alt_text?: string | null;
+            /** @default null */
+            alt_text: string | null;
             data: {
                 [key: string]: unknown;
             };
@@ -1813,6 +1826,7 @@ export interface components {
             version: string;
         };
         CustomContentInput: {
+            /** @default null */
             alt_text?: string | null;
             data: {
                 [key: string]: unknown;
@@ -1908,7 +1922,8 @@ export interface components {
             metadata: {
                 [key: string]: unknown;
             } | null;
-            nested_interactions?: components["schemas"]["NestedInteraction"][] | null;
+            /** @description Present on request: all descendants, ordered by sequence. Null in each of them */
+            nested_interactions?: components["schemas"]["Interaction"][] | null;
             organization_application: string | null;
             organization_id: string | null;
             parent_span_id: string | null;
@@ -1920,14 +1935,18 @@ export interface components {
         };
         InteractionAgent: {
             agent_id: string;
-            agent_metadata?: {
+            /** @default null */
+            agent_metadata: {
                 [key: string]: string;
             } | null;
-            forwarded_for_agent?: {
+            /** @default null */
+            forwarded_for_agent: {
                 agent_address: string;
-                agent_avatar_href?: string | null;
+                /** @default null */
+                agent_avatar_href: string | null;
                 agent_name: string;
-                image_url?: string | null;
+                /** @default null */
+                image_url: string | null;
             } | null;
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -1937,11 +1956,13 @@ export interface components {
         };
         InteractionAgentInput: {
             agent_id: string;
+            /** @default null */
             agent_metadata?: {
                 [key: string]: string;
             } | null;
             forwarded_for_agent?: {
                 agent_address: string;
+                /** @default null */
                 agent_avatar_href?: string | null;
                 agent_name: string;
                 image_url?: string | null;
@@ -1989,7 +2010,8 @@ export interface components {
             length: number;
         };
         InteractionExternalAgent: {
-            agent_metadata?: {
+            /** @default null */
+            agent_metadata: {
                 [key: string]: string;
             } | null;
             /**
@@ -1999,6 +2021,7 @@ export interface components {
             type: "external_agent";
         };
         InteractionExternalAgentInput: {
+            /** @default null */
             agent_metadata?: {
                 [key: string]: string;
             } | null;
@@ -2034,7 +2057,8 @@ export interface components {
              * @enum {string}
              */
             type: "non_authenticated_user";
-            user_metadata?: {
+            /** @default null */
+            user_metadata: {
                 [key: string]: string;
             } | null;
         };
@@ -2044,6 +2068,7 @@ export interface components {
              * @enum {string}
              */
             type: "non_authenticated_user";
+            /** @default null */
             user_metadata?: {
                 [key: string]: string;
             } | null;
@@ -2119,59 +2144,111 @@ export interface components {
             sequence: number;
         };
         InvocationConfig: {
-            activity_id?: string | null;
-            athena_mode?: boolean | null;
-            avoid_repetition?: boolean | null;
-            character_id?: string | null;
-            collaboration_participant_ids?: string[] | null;
-            enable_avatar?: boolean | null;
-            enable_scheduled_prompt_tools?: boolean | null;
-            enable_study_mode?: boolean | null;
-            enable_threads?: boolean | null;
-            enable_web_search?: boolean | null;
-            feed_activity_id?: string | null;
-            force_collaboration?: boolean | null;
-            mentions?: components["schemas"]["StructuredMention"][] | null;
-            model_name?: string | null;
-            planner_mode?: boolean | null;
-            private_mention_requests?: components["schemas"]["PrivateMentionRequest"][] | null;
-            reasoning_effort?: ("low" | "medium" | "high") | null;
-            slash_only?: boolean | null;
-            slash_skills?: string[] | null;
-            supports_tool_call_upsert?: boolean | null;
-            thinking?: boolean | null;
-            thinking_budget?: number | null;
-            use_reasoning_history?: boolean | null;
-            voice_id?: string | null;
-            voice_mode?: boolean | null;
-            withheld_mentions?: components["schemas"]["StructuredMention"][] | null;
+            /** @default null */
+            activity_id: string | null;
+            /** @default null */
+            athena_mode: boolean | null;
+            /** @default null */
+            avoid_repetition: boolean | null;
+            /** @default null */
+            character_id: string | null;
+            /** @default null */
+            collaboration_participant_ids: string[] | null;
+            /** @default null */
+            enable_avatar: boolean | null;
+            /** @default null */
+            enable_scheduled_prompt_tools: boolean | null;
+            /** @default null */
+            enable_study_mode: boolean | null;
+            /** @default null */
+            enable_threads: boolean | null;
+            /** @default null */
+            enable_web_search: boolean | null;
+            /** @default null */
+            feed_activity_id: string | null;
+            /** @default null */
+            force_collaboration: boolean | null;
+            /** @default null */
+            mentions: components["schemas"]["StructuredMention"][] | null;
+            /** @default null */
+            model_name: string | null;
+            /** @default null */
+            planner_mode: boolean | null;
+            /** @default null */
+            private_mention_requests: components["schemas"]["PrivateMentionRequest"][] | null;
+            /** @default null */
+            reasoning_effort: ("low" | "medium" | "high") | null;
+            /** @default null */
+            slash_only: boolean | null;
+            /** @default null */
+            slash_skills: string[] | null;
+            /** @default null */
+            supports_tool_call_upsert: boolean | null;
+            /** @default null */
+            thinking: boolean | null;
+            /** @default null */
+            thinking_budget: number | null;
+            /** @default null */
+            use_reasoning_history: boolean | null;
+            /** @default null */
+            voice_id: string | null;
+            /** @default null */
+            voice_mode: boolean | null;
+            /** @default null */
+            withheld_mentions: components["schemas"]["StructuredMention"][] | null;
         };
         InvocationConfigInput: {
+            /** @default null */
             activity_id?: string | null;
+            /** @default null */
             athena_mode?: boolean | null;
+            /** @default null */
             avoid_repetition?: boolean | null;
+            /** @default null */
             character_id?: string | null;
+            /** @default null */
             collaboration_participant_ids?: string[] | null;
+            /** @default null */
             enable_avatar?: boolean | null;
+            /** @default null */
             enable_scheduled_prompt_tools?: boolean | null;
+            /** @default null */
             enable_study_mode?: boolean | null;
+            /** @default null */
             enable_threads?: boolean | null;
+            /** @default null */
             enable_web_search?: boolean | null;
+            /** @default null */
             feed_activity_id?: string | null;
+            /** @default null */
             force_collaboration?: boolean | null;
+            /** @default null */
             mentions?: components["schemas"]["StructuredMentionInput"][] | null;
+            /** @default null */
             model_name?: string | null;
+            /** @default null */
             planner_mode?: boolean | null;
+            /** @default null */
             private_mention_requests?: components["schemas"]["PrivateMentionRequestInput"][] | null;
+            /** @default null */
             reasoning_effort?: ("low" | "medium" | "high") | null;
+            /** @default null */
             slash_only?: boolean | null;
+            /** @default null */
             slash_skills?: string[] | null;
+            /** @default null */
             supports_tool_call_upsert?: boolean | null;
+            /** @default null */
             thinking?: boolean | null;
+            /** @default null */
             thinking_budget?: number | null;
+            /** @default null */
             use_reasoning_history?: boolean | null;
+            /** @default null */
             voice_id?: string | null;
+            /** @default null */
             voice_mode?: boolean | null;
+            /** @default null */
             withheld_mentions?: components["schemas"]["StructuredMentionInput"][] | null;
         };
         InvocationPage: {
@@ -2320,7 +2397,8 @@ export interface components {
             width: number;
         };
         MediaContent: {
-            media_url?: string | null;
+            /** @default null */
+            media_url: string | null;
             meta_data: components["schemas"]["MediaMetadata"];
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -2351,25 +2429,35 @@ export interface components {
         };
         MediaMetadata: {
             description: string;
-            format?: string | null;
+            /** @default null */
+            format: string | null;
             height: number;
             media_id: string;
             mime_type: string;
-            name?: string | null;
-            preview?: string | null;
-            resource_type?: string | null;
-            source_url?: string | null;
+            /** @default null */
+            name: string | null;
+            /** @default null */
+            preview: string | null;
+            /** @default null */
+            resource_type: string | null;
+            /** @default null */
+            source_url: string | null;
             width: number;
         };
         MediaMetadataInput: {
             description: string;
+            /** @default null */
             format?: string | null;
             height: number;
             media_id: string;
             mime_type: string;
+            /** @default null */
             name?: string | null;
+            /** @default null */
             preview?: string | null;
+            /** @default null */
             resource_type?: string | null;
+            /** @default null */
             source_url?: string | null;
             width: number;
         };
@@ -2386,31 +2474,6 @@ export interface components {
             length: number;
             /** @description Bytes that have arrived; also in `Upload-Offset` */
             offset: number;
-        };
-        NestedInteraction: {
-            agent_read_receipts: components["schemas"]["AgentReadReceipt"][] | null;
-            channel_id: string;
-            complete: boolean;
-            content: components["schemas"]["InteractionContent"][];
-            /** @enum {string} */
-            content_role: "user_message" | "agent_response" | "agent_reasoning" | "tool_call" | "tool_call_result" | "tool_call_update" | "internal_error" | "channel_notification";
-            created_at: string;
-            id: string;
-            /** @description Id of the user turn */
-            interaction_id: string | null;
-            invocation_config: components["schemas"]["InvocationConfig"] | null;
-            mention_invite_prompt_dismissed: boolean;
-            metadata: {
-                [key: string]: unknown;
-            } | null;
-            organization_application: string | null;
-            organization_id: string | null;
-            parent_span_id: string | null;
-            participant: components["schemas"]["InteractionParticipant"];
-            reactions: components["schemas"]["ReactionSummary"][] | null;
-            /** @description Position among all events of the channel, from 1 */
-            sequence: number | null;
-            span_id: string | null;
         };
         NewApiKey: {
             created_at: string;
@@ -2578,7 +2641,8 @@ export interface components {
             friendship_id: string;
             /** @enum {string} */
             outcome: "private_friend_request" | "private_already_requested";
-            owner_display_name?: string | null;
+            /** @default null */
+            owner_display_name: string | null;
             twin_id: string;
         };
         PrivateMentionRequestInput: {
@@ -2586,6 +2650,7 @@ export interface components {
             friendship_id: string;
             /** @enum {string} */
             outcome: "private_friend_request" | "private_already_requested";
+            /** @default null */
             owner_display_name?: string | null;
             twin_id: string;
         };
@@ -2647,7 +2712,8 @@ export interface components {
             agent_id: string;
         };
         RejectPaymentContent: {
-            reason?: string | null;
+            /** @default null */
+            reason: string | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -2655,6 +2721,7 @@ export interface components {
             type: "reject_payment";
         };
         RejectPaymentContentInput: {
+            /** @default null */
             reason?: string | null;
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -2695,12 +2762,15 @@ export interface components {
         RequestPaymentContent: {
             accepted_funds: components["schemas"]["Funds"][];
             deadline_seconds: number;
-            description?: string | null;
-            metadata?: {
+            /** @default null */
+            description: string | null;
+            /** @default null */
+            metadata: {
                 [key: string]: unknown;
             } | null;
             recipient: string;
-            reference?: string | null;
+            /** @default null */
+            reference: string | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -2710,11 +2780,14 @@ export interface components {
         RequestPaymentContentInput: {
             accepted_funds: components["schemas"]["FundsInput"][];
             deadline_seconds: number;
+            /** @default null */
             description?: string | null;
+            /** @default null */
             metadata?: {
                 [key: string]: unknown;
             } | null;
             recipient: string;
+            /** @default null */
             reference?: string | null;
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -2821,8 +2894,10 @@ export interface components {
             identifier: string;
             /** @enum {string} */
             identifier_type: "handle" | "address" | "uuid";
-            length?: number | null;
-            offset?: number | null;
+            /** @default null */
+            length: number | null;
+            /** @default null */
+            offset: number | null;
             /** @enum {string} */
             type: "agent" | "user";
         };
@@ -2831,7 +2906,9 @@ export interface components {
             identifier: string;
             /** @enum {string} */
             identifier_type: "handle" | "address" | "uuid";
+            /** @default null */
             length?: number | null;
+            /** @default null */
             offset?: number | null;
             /** @enum {string} */
             type: "agent" | "user";
@@ -2860,11 +2937,13 @@ export interface components {
             reasoning_tokens: number | null;
         };
         ToolCallContent: {
-            display_text?: string | null;
+            /** @default null */
+            display_text: string | null;
             tool_args: {
                 [key: string]: unknown;
             };
-            tool_call_id?: string | null;
+            /** @default null */
+            tool_call_id: string | null;
             tool_name: string;
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -2873,10 +2952,12 @@ export interface components {
             type: "tool_call";
         };
         ToolCallContentInput: {
+            /** @default null */
             display_text?: string | null;
             tool_args: {
                 [key: string]: unknown;
             };
+            /** @default null */
             tool_call_id?: string | null;
             tool_name: string;
             /**
@@ -2886,9 +2967,12 @@ export interface components {
             type: "tool_call";
         };
         ToolCallResultContent: {
-            display_text?: string | null;
-            status?: ("success" | "failure" | "rate_limited" | "action_required") | null;
-            tool_call_id?: string | null;
+            /** @default null */
+            display_text: string | null;
+            /** @default null */
+            status: ("success" | "failure" | "rate_limited" | "action_required") | null;
+            /** @default null */
+            tool_call_id: string | null;
             tool_name: string;
             tool_result: {
                 [key: string]: unknown;
@@ -2900,8 +2984,11 @@ export interface components {
             type: "tool_call_result";
         };
         ToolCallResultContentInput: {
+            /** @default null */
             display_text?: string | null;
+            /** @default null */
             status?: ("success" | "failure" | "rate_limited" | "action_required") | null;
+            /** @default null */
             tool_call_id?: string | null;
             tool_name: string;
             tool_result: {
@@ -2923,13 +3010,19 @@ export interface components {
              */
             type: "tool_call_update";
             update: {
-                /** @constant */
-                kind?: "string";
+                /**
+                 * @default string
+                 * @constant
+                 */
+                kind: "string";
                 text: string;
             } | {
                 items: components["schemas"]["ChecklistItem"][];
-                /** @constant */
-                kind?: "checklist";
+                /**
+                 * @default checklist
+                 * @constant
+                 */
+                kind: "checklist";
             };
         };
         ToolCallUpdateContentInput: {
@@ -2942,12 +3035,18 @@ export interface components {
              */
             type: "tool_call_update";
             update: {
-                /** @constant */
+                /**
+                 * @default string
+                 * @constant
+                 */
                 kind?: "string";
                 text: string;
             } | {
                 items: components["schemas"]["ChecklistItemInput"][];
-                /** @constant */
+                /**
+                 * @default checklist
+                 * @constant
+                 */
                 kind?: "checklist";
             };
         };
@@ -8977,7 +9076,7 @@ export interface operations {
                 as_of?: string;
                 /** @description Also returns incomplete interactions */
                 include_incomplete?: boolean;
-                /** @description Also returns its descendants as `nested_interactions`, ordered by sequence */
+                /** @description Also returns its descendants as `nested_interactions`, ordered by sequence; null in each of them */
                 include_nested_interactions?: boolean;
                 /** @description Also returns the last update of each running tool call, after the descendants: updates of its turn, and updates whose parent is returned */
                 include_tool_call_updates?: boolean;

@@ -16,7 +16,7 @@ import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 export const CHANNEL = 'channel';
 
 /** Raise the version when any feature changes the shape of its stored data of channels: this rebuilds all of them. */
-export const CHANNEL_READ_MODEL = { category: CHANNEL, version: 4 } as const;
+export const CHANNEL_READ_MODEL = { category: CHANNEL, version: 5 } as const;
 
 export const communicationType = z.enum(['websocket', 'messenger_a', 'messenger_b', 'messenger_c', 'sms']);
 export const channelType = z.enum(['chat', 'collaboration', 'multi_org_chat', 'thread']);

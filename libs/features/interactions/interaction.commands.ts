@@ -8,7 +8,8 @@ import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
 import { decideAppend, decideComplete, decideEndings, decideFail, decidePost } from './interaction.ts';
-import type { FinalDetails, InteractionEvent, StoredContent } from './interaction.events.ts';
+import { interactionCodec } from './interaction.events.ts';
+import type { FinalDetails, InteractionEvent, InteractionPosted, StoredContent } from './interaction.events.ts';
 import type { InteractionContext, InteractionRejection, InteractionTarget, Post } from './interaction.ts';
 import { parseInteractionId, type InteractionRef } from './interaction.id.ts';
 import { mayWriteAs, type NewInteraction, type RequestedPost, type Writer } from './interaction.requests.ts';
@@ -84,17 +85,19 @@ export class InteractionCommands {
     update: { readonly toolCallId: string; readonly sequence: number },
   ): Promise<InteractionResult> {
     const { organizationId, commandId } = context;
-    let turnId: string | null = null;
+    const posted: InteractionPosted[] = [];
     const result = await this.#runPost(context, channelId, interaction, { checksSpan: false }, (state, post) => {
       // Not stored, so it does not count as an incomplete interaction.
       const decision = decidePost(state, { ...post, complete: true });
       if (!decision.ok) return decision;
-      for (const { data } of decision.events) turnId = data.turnId;
+      posted.push(...decision.events.map((event) => interactionCodec.encode(event)));
       return accept();
     });
+    const data = posted.at(-1);
     if (!result.ok) return result;
+    if (data === undefined) throw new TypeError('an accepted update has no event');
     const id = `ephemeral-${derivedId(commandId, 'tool_call_update')}`;
-    const shown = { ...interaction, turnId, createdAt: context.at, failure: null };
+    const shown = { ...data, complete: interaction.complete, createdAt: context.at, failure: null };
     const document = ephemeralJson(shown, { organizationId, channelId }, id);
     const kept = await this.#updates.put(organizationId, channelId, { ...update, document });
     return { ok: true, document: kept, revision: result.revision };

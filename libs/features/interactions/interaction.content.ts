@@ -1,14 +1,17 @@
 /*
  * The parts of an interaction, field by field as in the contract (sections 2.13 to 2.15). These schemas check requests
- * and describe responses; the log contains the same JSON.
+ * and describe responses; the log contains the same JSON. Optional members have a default, so that all readers find them.
  */
 import { z } from 'zod';
 
-import { httpUrl, idReference, jsonMap, stringMap, text } from '#libs/platform/http/index.ts';
+import { completionOf, httpUrl, idReference, jsonMap, stringMap, text } from '#libs/platform/http/index.ts';
 
 const line = text({ max: 1_024 });
 const longText = text({ max: 131_072 });
 const map = jsonMap();
+
+/** An optional member that is null where it was not given. */
+const orNull = <Schema extends z.ZodType>(schema: Schema) => schema.nullable().default(null);
 
 /** One form of a union whose members differ by their `type`. */
 function variant<Type extends string, Shape extends z.ZodRawShape>(type: Type, id: string, shape: Shape) {
@@ -30,25 +33,25 @@ export type ContentRole = z.infer<typeof contentRole>;
 export const interactionParticipant = z
   .discriminatedUnion('type', [
     variant('authenticated_user', 'InteractionAuthenticatedUser', { user_id: idReference() }),
-    variant('non_authenticated_user', 'InteractionNonAuthenticatedUser', { user_metadata: stringMap().nullish() }),
+    variant('non_authenticated_user', 'InteractionNonAuthenticatedUser', { user_metadata: orNull(stringMap()) }),
     variant('maybe_user', 'InteractionMaybeUser', { email: text({ min: 3, max: 320 }) }),
     variant('agent', 'InteractionAgent', {
       agent_id: idReference(),
-      agent_metadata: stringMap().nullish(),
-      forwarded_for_agent: z
-        .object({
+      agent_metadata: orNull(stringMap()),
+      forwarded_for_agent: orNull(
+        z.object({
           agent_address: line,
           agent_name: line,
-          image_url: httpUrl().nullish(),
-          agent_avatar_href: text({ max: 2_083, deprecated: true }).nullish(),
-        })
-        .nullish(),
+          image_url: orNull(httpUrl()),
+          agent_avatar_href: orNull(text({ max: 2_083, deprecated: true })),
+        }),
+      ),
     }),
-    variant('external_agent', 'InteractionExternalAgent', { agent_metadata: stringMap().nullish() }),
+    variant('external_agent', 'InteractionExternalAgent', { agent_metadata: orNull(stringMap()) }),
     variant('system', 'InteractionSystem', {}),
   ])
   .meta({ id: 'InteractionParticipant' });
-export type InteractionParticipant = z.infer<typeof interactionParticipant>;
+export type InteractionParticipant = z.input<typeof interactionParticipant>;
 
 const funds = z
   .object({ amount: line, currency: line, payment_method: line.default('payment_provider_a') })
@@ -63,8 +66,8 @@ const toolCallUpdate = variant('tool_call_update', 'ToolCallUpdateContent', {
   tool_call_id: line,
   sequence: z.int(),
   update: z.union([
-    z.object({ text: longText, kind: z.literal('string').optional() }),
-    z.object({ items: z.array(checklistItem).max(500), kind: z.literal('checklist').optional() }),
+    z.object({ text: longText, kind: z.literal('string').default('string') }),
+    z.object({ items: z.array(checklistItem).max(500), kind: z.literal('checklist').default('checklist') }),
   ]),
 });
 
@@ -75,11 +78,11 @@ const mediaMetadata = z
     width: z.int(),
     height: z.int(),
     description: text({ max: 4_096 }),
-    source_url: line.nullish(),
-    name: line.nullish(),
-    resource_type: line.nullish(),
-    format: line.nullish(),
-    preview: line.nullish(),
+    source_url: orNull(line),
+    name: orNull(line),
+    resource_type: orNull(line),
+    format: orNull(line),
+    preview: orNull(line),
   })
   .meta({ id: 'MediaMetadata' });
 
@@ -87,47 +90,47 @@ export const contentItem = z
   .discriminatedUnion('type', [
     variant('text', 'TextContent', { text: longText }),
     variant('audio_tag', 'AudioTagContent', { tag: line }),
-    variant('media', 'MediaContent', { meta_data: mediaMetadata, media_url: httpUrl().nullish() }),
-    variant('custom_content', 'CustomContent', { name: line, version: line, data: map, alt_text: longText.nullish() }),
+    variant('media', 'MediaContent', { meta_data: mediaMetadata, media_url: orNull(httpUrl()) }),
+    variant('custom_content', 'CustomContent', { name: line, version: line, data: map, alt_text: orNull(longText) }),
     variant('tool_call', 'ToolCallContent', {
       tool_name: line,
       tool_args: map,
-      tool_call_id: line.nullish(),
-      display_text: longText.nullish(),
+      tool_call_id: orNull(line),
+      display_text: orNull(longText),
     }),
     variant('tool_call_result', 'ToolCallResultContent', {
       tool_name: line,
       tool_result: map,
-      tool_call_id: line.nullish(),
-      status: z.enum(['success', 'failure', 'rate_limited', 'action_required']).nullish(),
-      display_text: longText.nullish(),
+      tool_call_id: orNull(line),
+      status: orNull(z.enum(['success', 'failure', 'rate_limited', 'action_required'])),
+      display_text: orNull(longText),
     }),
     toolCallUpdate,
     variant('request_payment', 'RequestPaymentContent', {
       accepted_funds: z.array(funds).max(100),
       recipient: line,
       deadline_seconds: z.int(),
-      reference: line.nullish(),
-      description: longText.nullish(),
-      metadata: map.nullish(),
+      reference: orNull(line),
+      description: orNull(longText),
+      metadata: orNull(map),
     }),
     variant('commit_payment', 'CommitPaymentContent', {
       funds,
       recipient: line,
       transaction_id: line,
-      reference: line.nullish(),
-      description: longText.nullish(),
-      metadata: map.nullish(),
+      reference: orNull(line),
+      description: orNull(longText),
+      metadata: orNull(map),
     }),
-    variant('reject_payment', 'RejectPaymentContent', { reason: longText.nullish() }),
-    variant('complete_payment', 'CompletePaymentContent', { transaction_id: line.nullish() }),
-    variant('cancel_payment', 'CancelPaymentContent', { transaction_id: line.nullish(), reason: longText.nullish() }),
+    variant('reject_payment', 'RejectPaymentContent', { reason: orNull(longText) }),
+    variant('complete_payment', 'CompletePaymentContent', { transaction_id: orNull(line) }),
+    variant('cancel_payment', 'CancelPaymentContent', { transaction_id: orNull(line), reason: orNull(longText) }),
   ])
   .meta({ id: 'InteractionContent' });
-export type ContentItem = z.infer<typeof contentItem>;
+export type ContentItem = z.input<typeof contentItem>;
 
-const flag = z.boolean().nullish();
-const word = line.nullish();
+const flag = orNull(z.boolean());
+const word = orNull(line);
 
 const structuredMention = z
   .object({
@@ -135,8 +138,8 @@ const structuredMention = z
     id: line,
     identifier: line,
     identifier_type: z.enum(['handle', 'address', 'uuid']),
-    offset: z.int().nullish(),
-    length: z.int().nullish(),
+    offset: orNull(z.int()),
+    length: orNull(z.int()),
   })
   .meta({ id: 'StructuredMention' });
 
@@ -146,7 +149,7 @@ const privateMentionRequest = z
     outcome: z.enum(['private_friend_request', 'private_already_requested']),
     friendship_id: line,
     channel_id: line,
-    owner_display_name: line.nullish(),
+    owner_display_name: orNull(line),
   })
   .meta({ id: 'PrivateMentionRequest' });
 
@@ -171,13 +174,20 @@ export const invocationConfig = z
     character_id: word,
     activity_id: word,
     feed_activity_id: word,
-    thinking_budget: z.int().nullish(),
-    reasoning_effort: z.enum(['low', 'medium', 'high']).nullish(),
-    collaboration_participant_ids: z.array(line).max(500).nullish(),
-    slash_skills: z.array(line).max(500).nullish(),
-    mentions: z.array(structuredMention).max(500).nullish(),
-    withheld_mentions: z.array(structuredMention).max(500).nullish(),
-    private_mention_requests: z.array(privateMentionRequest).max(500).nullish(),
+    thinking_budget: orNull(z.int()),
+    reasoning_effort: orNull(z.enum(['low', 'medium', 'high'])),
+    collaboration_participant_ids: orNull(z.array(line).max(500)),
+    slash_skills: orNull(z.array(line).max(500)),
+    mentions: orNull(z.array(structuredMention).max(500)),
+    withheld_mentions: orNull(z.array(structuredMention).max(500)),
+    private_mention_requests: orNull(z.array(privateMentionRequest).max(500)),
   })
   .meta({ id: 'InvocationConfig' });
-export type InvocationConfig = z.infer<typeof invocationConfig>;
+
+/*
+ * Adds the optional members that a part lacks. Clients and FastAPI's models expect them, but earlier versions stored
+ * what the client had sent.
+ */
+export const completeParticipant = completionOf(interactionParticipant);
+export const completeContent = completionOf(z.array(contentItem));
+export const completeConfig = completionOf(invocationConfig);

@@ -10,27 +10,30 @@ import type { Timestamp } from '#libs/kernel/clock.ts';
 import { sequenceOf, type ChannelSequence, type StreamEvent } from '#libs/kernel/event.ts';
 import { defineEvents, upcast, type EventOf } from '#libs/platform/eventstore/index.ts';
 
-import { contentRole } from './interaction.content.ts';
+import { completeConfig, completeContent, completeParticipant, contentRole } from './interaction.content.ts';
 
 /*
  * Content, participants and configuration are stored as the contract names them. Requests are checked in full; stored
- * events only for what folds rely on, because reads of the log check every event.
+ * events only for what folds rely on, because reads of the log check every event. Members that a stored part lacks are
+ * added here, for everything that reads or folds events.
  */
 const typed = z.looseObject({ type: z.string() });
 const jsonMap = z.record(z.string(), z.unknown());
-const content = z.array(typed);
+const participant = typed.transform(completeParticipant);
+const content = z.array(typed).transform(completeContent);
+const invocationConfig = jsonMap.nullable().transform(completeConfig);
 
 /** Frozen: events before version 2 have it. */
 const completedV1 = z.object({ sequence: z.int().positive(), content: content.nullable() });
 
 const schemas = {
   'InteractionPosted.v1': z.object({
-    participant: typed,
+    participant,
     content,
     contentRole,
     complete: z.boolean(),
     metadata: jsonMap.nullable(),
-    invocationConfig: jsonMap.nullable(),
+    invocationConfig,
     /** Id of the user turn; `interaction_id` in the API. */
     turnId: z.string().nullable(),
     spanId: z.string(),
@@ -45,7 +48,7 @@ const schemas = {
     sequence: z.int().positive(),
     content: content.nullable(),
     metadata: jsonMap.nullable(),
-    invocationConfig: jsonMap.nullable(),
+    invocationConfig,
   }),
   'InteractionFailed.v1': z.object({ sequence: z.int().positive(), reason: z.string() }),
 };

@@ -93,7 +93,7 @@ export async function interactionToPost(
       participant,
       content: body.content,
       contentRole,
-      complete: body.complete,
+      complete: body.complete ?? true,
       metadata: body.metadata ?? null,
       invocationConfig: body.invocation_config ?? null,
       turnId: body.interaction_id ?? null,

@@ -62,10 +62,16 @@ const members = {
   agent_read_receipts: z.array(readReceiptSchema).nullable(),
 };
 
-const nestedInteraction = z.object(members).meta({ id: 'NestedInteraction' });
-
 export const interactionSchema = z
-  .object({ ...members, nested_interactions: z.array(nestedInteraction).nullish() })
+  .object({
+    ...members,
+    get nested_interactions(): z.ZodOptional<z.ZodNullable<z.ZodArray<z.ZodType<object>>>> {
+      return z
+        .array(interactionSchema)
+        .nullish()
+        .describe('Present on request: all descendants, ordered by sequence. Null in each of them');
+    },
+  })
   .meta({ id: 'Interaction' });
 
 export const interactionPageSchema = z
@@ -94,7 +100,8 @@ export const postInteractionBody = z
     parent_span_id: idReference({ description: 'Span of the parent interaction, in the same channel' }).nullish(),
   })
   .meta({ id: 'InteractionPost' });
-export type PostInteractionBody = z.infer<typeof postInteractionBody>;
+/** As writers give it: without the members that have a default. */
+export type PostInteractionBody = z.input<typeof postInteractionBody>;
 
 export const appendContentBody = z.object({ content }).meta({ id: 'InteractionContentAppend' });
 
@@ -137,7 +144,7 @@ const asOf = queryPointInHistory({
 export const readInteractionQuery = z.object({
   include_nested_interactions: queryBoolean({
     default: false,
-    description: 'Also returns its descendants as `nested_interactions`, ordered by sequence',
+    description: 'Also returns its descendants as `nested_interactions`, ordered by sequence; null in each of them',
   }),
   include_incomplete: includeIncomplete,
   include_tool_call_updates: includeToolCallUpdates(

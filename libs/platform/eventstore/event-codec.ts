@@ -57,8 +57,8 @@ export function encodeMetadata(metadata: EventMetadata): EventMetadata {
  *     const codec = defineEvents({ 'ChannelCreated.v1': z.object({ name: z.string() }) });
  *     type ChannelEvent = EventOf<typeof codec>;
  *
- * Schemas must not transform: events are parsed when they are written and when they are read, so the output of a schema
- * must be valid input.
+ * Events are parsed when they are written and when they are read, so a schema must accept its own output and leave it
+ * unchanged: it may add members that stored events lack, and transforms nothing else.
  */
 export function defineEvents<const Schemas extends EventSchemas>(
   schemas: Schemas,

@@ -49,6 +49,7 @@ export type { StreamCloseCode } from './event-stream.ts';
 export { requireEndpoint, requireFetchable } from './fetchable-url.ts';
 export { parseJsonBody, refuseCompression } from './json-body.ts';
 export { locateRawNumbers, numberProblem, parseJson, scanJson } from './validation/json-numbers.ts';
+export { completionOf } from './validation/completion.ts';
 export { parseInput } from './validation/validator.ts';
 export { runOnce } from './run-once.ts';
 export { callerAddress, Windows } from './rate-limits.ts';

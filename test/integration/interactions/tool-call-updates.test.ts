@@ -37,6 +37,8 @@ const update = (at: string, toolCallId: string, sequence: number, more: object =
 const list = async (at: string, query = ''): Promise<Answer['json']> =>
   (await call('GET', `/api/v1/channels/${at}/interactions?include_tool_call_updates=true&${query}`)).json;
 
+const nestedOf = (one: Answer['json']): object => ({ ...one, nested_interactions: null });
+
 describe('an update of a tool call', () => {
   it('is answered as an interaction, shown on request, and is neither in the log nor in a read model', async () => {
     const at = await newChannel();
@@ -115,9 +117,9 @@ describe('an update of a tool call', () => {
     const { json } = await update(at, 'call', 1, { parent_span_id: 'child' });
     expect(json).toMatchObject({ interaction_id: 'root', parent_span_id: 'child' });
     const nested = `/api/v1/interactions/${root.id}?include_nested_interactions=true`;
-    expect((await call('GET', nested)).json.nested_interactions).toEqual([child]);
+    expect((await call('GET', nested)).json.nested_interactions).toEqual([child].map(nestedOf));
     const all = await call('GET', `${nested}&include_tool_call_updates=true`);
-    expect(all.json.nested_interactions).toEqual([child, json]);
+    expect(all.json.nested_interactions).toEqual([child, json].map(nestedOf));
   });
 
   it('is shown below the root of its turn, wherever in the turn it belongs, and not below other branches', async () => {
@@ -138,11 +140,11 @@ describe('an update of a tool call', () => {
       return answers.map(({ json }) => json.nested_interactions);
     };
     expect(await shownBelow(asked)).toEqual([
-      [other, below, ofTurn],
-      [thinking, other, below, ofTurn],
+      [other, below, ofTurn].map(nestedOf),
+      [thinking, other, below, ofTurn].map(nestedOf),
     ]);
-    expect(await shownBelow(thinking)).toEqual([undefined, [below, ofTurn]]);
-    expect(await shownBelow(other)).toEqual([[ofTurn], [ofTurn]]);
+    expect(await shownBelow(thinking)).toEqual([undefined, [below, ofTurn].map(nestedOf)]);
+    expect(await shownBelow(other)).toEqual([[nestedOf(ofTurn)], [nestedOf(ofTurn)]]);
     expect(await shownBelow(another)).toEqual([[], []]);
   });
 

@@ -407,7 +407,7 @@ describe('agents that mention each other', () => {
     const tools: Json[] = [...(server.requests[0]?.body.tools ?? [])];
     const { description } = tools.find(({ function: { name } }) => name === 'mention_agent').function;
     expect(description.split('\n').slice(1)).toEqual([`- Guest (${guest.id})`]);
-    expect((await api.response(asked)).invocation_config).toEqual({ ...turn, mentions: [mention(guest.id)] });
+    expect((await api.response(asked)).invocation_config).toMatchObject({ ...turn, mentions: [mention(guest.id)] });
     const invoked = await eventually(async () => (await decisions(channelId)).find((one) => one.invoked) ?? false);
     expect(invoked).toMatchObject({ agent_id: guest.id, reason: 'mentioned', depth: 1 });
     expect(await api.ended(invoked.run_id)).toMatchObject({ status: 'completed' });

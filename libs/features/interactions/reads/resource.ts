@@ -189,9 +189,15 @@ export function annotated(document: Buffer, annotation: Annotation | undefined):
   return Buffer.concat([document.subarray(0, end), Buffer.from(members.slice(1))]);
 }
 
-/** Stored bytes with `nested_interactions`. */
+const NESTED = ',"nested_interactions":';
+const NOTHING_NESTED = Buffer.from(`${NESTED}null}`);
+
+/** Stored bytes with `nested_interactions`: null in each of `nested`, which are the descendants of all levels. */
 export function withNested(document: Buffer, nested: readonly Buffer[]): Buffer {
-  const parts: Buffer[] = [document.subarray(0, -1), Buffer.from(',"nested_interactions":[')];
-  for (const [index, one] of nested.entries()) parts.push(...(index === 0 ? [one] : [Buffer.from(','), one]));
+  const parts: Buffer[] = [document.subarray(0, -1), Buffer.from(`${NESTED}[`)];
+  for (const [index, one] of nested.entries()) {
+    if (index > 0) parts.push(Buffer.from(','));
+    parts.push(one.subarray(0, -1), NOTHING_NESTED);
+  }
   return Buffer.concat([...parts, Buffer.from(']}')]);
 }

@@ -113,16 +113,16 @@ export function composeFeatures(platform: Platform) {
     ...directory,
   });
   const sources = sourcesOf(core, { file: (organizationId, id) => inChannels.media.file(organizationId, id) });
-  const toAnswer = { ...sources, ...organizations, ...directory, interactions, reactions };
+  const toAnswer = { ...sources, ...organizations, ...users, ...directory, interactions, reactions };
   const answering = answeringOf(core, toAnswer, () => channels.channels);
   const channels = channelsModule.create(core, {
+    ...toAnswer,
     runner: runnerOfPart(runner, 'channel'),
     interactions: interactions.ofChannel,
-    users: users.users,
     agents: { agent: (organizationId, id) => answering.agents.agents.find(organizationId, id) },
   });
   const ofChannels = { ...channels, interactions, realtime: () => realtime };
-  const inChannels = inChannelsOf(core, { ...sources, ...answering, ...directory, ...ofChannels });
+  const inChannels = inChannelsOf(core, { ...toAnswer, ...answering, ...ofChannels });
   const others = [...Object.values(sources), ...Object.values(answering), ...Object.values(inChannels)];
   const realtime = realtimeModule.create(core, {
     channelEvents: { projection: channelEvents, stateBefore: stateOfChannelBefore(core) },
@@ -188,7 +188,7 @@ function answeringOf(
   return { agents, runs: runsModule.create(core, { ...parts, ...knowledge, ...documents, ...agents, channels }) };
 }
 
-type PartsInChannels = Omit<PartsOfAnswering, 'reactions' | 'summarize'> &
+type PartsInChannels = Omit<PartsOfAnswering, 'reactions'> &
   ReturnType<typeof answeringOf> &
   Pick<ReturnType<typeof channelsModule.create>, 'channels'> &
   Pick<Parameters<typeof promptsModule.create>[1], 'realtime'>;

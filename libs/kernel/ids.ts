@@ -11,6 +11,17 @@ export type EntityId = string;
 /** The form of ids in paths; any other id is 404 without a look-up. */
 export const ENTITY_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
+const UUID = /^[0-9a-f]{8}(-?)[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{12}$/i;
+
+/** A UUID in lower case with hyphens, in which Parley stores it; any other id as it is. */
+export function canonicalId(id: string): EntityId {
+  if (!UUID.test(id)) return id;
+  const hex = id.toLowerCase();
+  return hex.length > 32
+    ? hex
+    : `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
 /** A new time-ordered id (UUIDv7, monotonic within this process). */
 export function newId(): EntityId {
   return v7();

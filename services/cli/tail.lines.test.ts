@@ -54,7 +54,15 @@ describe('lines of parley tail', () => {
   });
 
   it('mark replies, and types other than messages', () => {
-    const content = [{ type: 'tool_call' as const, tool_name: 'search', tool_args: { q: 'x' } }];
+    const content = [
+      {
+        type: 'tool_call' as const,
+        tool_name: 'search',
+        tool_args: { q: 'x' },
+        tool_call_id: null,
+        display_text: null,
+      },
+    ];
     expect(lines.event(posted({ parent_span_id: 's', content_role: 'tool_call', content }))).toContain(
       '↳ [tool_call] search {"q":"x"}',
     );

@@ -198,7 +198,7 @@ describe('participants', () => {
         name: 'Ada',
         description: '',
         is_active: true,
-        organization: null,
+        organization: { id: tenant.organizationId, name: expect.any(String), owner: null, application: null },
         image_url: 'https://ada.example/a.png',
         personality: '',
         website: 'https://ada.example/',

@@ -81,7 +81,7 @@ function participantOf(participant: Record<string, unknown>): Record<string, unk
         type,
         id: participant['agentId'],
         chat_user_id: id,
-        organization: null,
+        organization: participant['organization'],
         name: participant['name'],
         description: participant['description'],
         is_active: participant['isActive'],

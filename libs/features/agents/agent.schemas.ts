@@ -23,7 +23,7 @@ const features = z
   .meta({ id: 'AgentFeatures' });
 
 const point = z
-  .object({ type: z.string(), coordinates: z.array(z.number()).nullable() })
+  .object({ type: z.string().default('Point'), coordinates: z.array(z.number()).nullable() })
   .meta({ id: 'Point', description: 'GeoJSON point: longitude, latitude and optionally altitude' });
 
 const pointOfInterest = z
@@ -31,7 +31,7 @@ const pointOfInterest = z
     id: z.string().optional(),
     name: z.string(),
     display_name: z.string(),
-    description: z.string(),
+    description: z.string().default(''),
     provider_type: z.string(),
     external_id: z.string().nullable(),
     location: point.nullable(),
@@ -40,9 +40,9 @@ const pointOfInterest = z
     state: z.string(),
     postal_code: z.string(),
     country: z.string(),
-    url: z.string(),
-    image_url: z.string(),
-    metadata: z.record(z.string(), z.unknown()),
+    url: z.string().default(''),
+    image_url: z.string().default(''),
+    metadata: z.record(z.string(), z.unknown()).default({}),
   })
   .meta({ id: 'PointOfInterest' });
 
@@ -63,23 +63,27 @@ export const agentSchema = z
     organization: organizationSummary.nullable().describe('Null in frames'),
     images: z.object({ image_url: z.string().nullable(), banner_url: z.string().nullable() }),
     features,
-    personality: z.string(),
-    personal: z.boolean().nullable().describe('Lists omit the agent unless they ask for personal ones'),
+    personality: z.string().default(DEFAULTS.personality),
+    personal: z
+      .boolean()
+      .nullable()
+      .default(DEFAULTS.isPersonal)
+      .describe('Lists omit the agent unless they ask for personal ones'),
     knowledge_graph: z
       .object({ id: z.string(), name: z.string() })
       .nullable()
       .describe('Null also after the graph was deleted'),
     website: z.string().nullable(),
     agent_capabilities: z.string().nullable(),
-    logic_model_temperature: z.number(),
+    logic_model_temperature: z.number().default(DEFAULTS.temperature),
     use_default_temperature: z.boolean(),
     agent_address: z.string().nullable(),
     agent_handle: z.string().nullable(),
-    voice_id: z.string(),
+    voice_id: z.string().default(DEFAULTS.voiceId),
     point_of_interest: pointOfInterest.nullable(),
     category: agentCategory.nullable(),
-    interest_tags: z.array(z.string()),
-    meta_data: z.record(z.string(), z.unknown()),
+    interest_tags: z.array(z.string()).default([]),
+    meta_data: z.record(z.string(), z.unknown()).default({}),
     is_active: z.boolean().describe('A deactivated agent joins no channels and answers nothing'),
     allow_html_responses: z.boolean(),
     model_name: z.string().nullable(),

@@ -2,7 +2,7 @@ import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { invalid } from '#libs/platform/http/index.ts';
 
-import type { ChannelCreated, NewChannel, Participant } from './channel.ts';
+import type { ChannelCreated, NewChannel, OrganizationSummary, Participant } from './channel.ts';
 import type { CreateChannelBody, ParticipantInput } from './channel.schemas.ts';
 
 /** The details of a user that channels store. */
@@ -41,6 +41,8 @@ export interface AgentDirectory {
 export interface Directories {
   readonly users: UserDirectory;
   readonly agents: AgentDirectory;
+  /** The contract's summary of an organization; null for one that does not exist. */
+  readonly summarize: (organizationId: EntityId) => Promise<OrganizationSummary | null>;
 }
 
 type Location = readonly (string | number)[];
@@ -87,7 +89,7 @@ export async function channelToCreate(
 export async function participantToAdd(
   context: CommandContext,
   input: ParticipantInput,
-  { users, agents }: Directories,
+  { users, agents, summarize }: Directories,
   at: Location = ['body'],
 ): Promise<Participant> {
   const participantId = derivedId(context.commandId, `participant ${at.join('.')}`);
@@ -106,13 +108,17 @@ export async function participantToAdd(
       const agent = await agents.agent(context.organizationId, input.id);
       if (agent === null) throw invalid([...at, 'id'], 'the organization has no such agent', input.id);
       if (!agent.isActive) throw invalid([...at, 'id'], 'the agent is deactivated', input.id);
-      return agentJoining(agent, participantId);
+      return agentJoining(agent, await summarize(context.organizationId), participantId);
     }
   }
 }
 
 /** Agents have no `agent_url`, and Parley verifies none. */
-function agentJoining(agent: KnownAgent, participantId: EntityId): Participant {
+function agentJoining(
+  agent: KnownAgent,
+  organization: OrganizationSummary | null,
+  participantId: EntityId,
+): Participant {
   return {
     type: 'agent',
     participantId,
@@ -120,6 +126,7 @@ function agentJoining(agent: KnownAgent, participantId: EntityId): Participant {
     name: agent.name,
     description: agent.description,
     isActive: agent.isActive,
+    organization,
     imageUrl: agent.imageUrl,
     personality: agent.personality,
     website: agent.website,

@@ -111,7 +111,7 @@ export function participantResource(participant: Participant): object {
         name: participant.name,
         description: participant.description,
         is_active: participant.isActive,
-        organization: null,
+        organization: participant.organization ?? null,
         image_url: participant.imageUrl,
         personality: participant.personality,
         website: participant.website,

@@ -33,7 +33,7 @@ const concurrency = runConcurrency
 const organizationApplication = z.enum(['app_main', 'app_two', 'app_three', 'app_four', 'health', 'app_five']);
 
 const userSummary = z
-  .object({ display_name: z.string(), image_url: z.string() })
+  .object({ display_name: z.string().default(''), image_url: z.string() })
   .meta({ id: 'UserSummary', description: 'Summary of a user' });
 
 export const organizationSummary = z
@@ -65,19 +65,19 @@ export const participantSchema = z
         id: z.string(),
         chat_user_id: z.string().describe('Id of the participant record, used to remove the participant'),
         type: z.literal('agent'),
-        name: z.string(),
-        description: z.string(),
-        is_active: z.boolean(),
+        name: z.string().default(''),
+        description: z.string().default(''),
+        is_active: z.boolean().default(true),
         organization: organizationSummary.nullable(),
         image_url: z.string().nullable(),
-        personality: z.string(),
+        personality: z.string().default(''),
         website: z.string().nullable(),
         agent_capabilities: z.string().nullable(),
         agent_url: z.string().nullable(),
         agent_address: z.string().nullable(),
         agent_handle: z.string().nullable(),
-        is_verified: z.boolean(),
-        allow_html_responses: z.boolean(),
+        is_verified: z.boolean().default(false),
+        allow_html_responses: z.boolean().default(false),
       })
       .meta({ id: 'AgentParticipant' }),
     z

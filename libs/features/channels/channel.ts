@@ -35,6 +35,14 @@ export type RunConcurrency = z.infer<typeof runConcurrency>;
 const stringMap = z.record(z.string(), z.string());
 const jsonMap = z.record(z.string(), z.unknown());
 
+const organizationSummary = z.object({
+  id: z.string(),
+  name: z.string(),
+  owner: z.object({ display_name: z.string(), image_url: z.string() }).nullable(),
+  application: z.string().nullable(),
+});
+export type OrganizationSummary = z.infer<typeof organizationSummary>;
+
 /** A participant with its details at the time of joining. */
 export const participant = z.discriminatedUnion('type', [
   z.object({
@@ -57,6 +65,8 @@ export const participant = z.discriminatedUnion('type', [
     name: z.string(),
     description: z.string(),
     isActive: z.boolean(),
+    /** Absent in events before participants had it. */
+    organization: organizationSummary.nullable().optional(),
     imageUrl: z.string().nullable(),
     personality: z.string(),
     website: z.string().nullable(),

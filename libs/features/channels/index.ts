@@ -5,13 +5,12 @@ import { withFrames } from '#libs/platform/readmodel/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
 import { channelRoutes } from './channel.http.ts';
-import type { AgentDirectory, UserDirectory } from './channel.inputs.ts';
+import type { Directories } from './channel.inputs.ts';
 import { channelEventTypes, channelFrame, publicChannelEvents } from './channel.live.ts';
 import { channelEntity, Channels, type ChannelInteractions } from './channel.read.ts';
 import type { ChannelEvent, ChannelState } from './channel.ts';
 
 export { channelToCreate, type Directories } from './channel.inputs.ts';
-export type { AgentDirectory, KnownAgent, UserDirectory } from './channel.inputs.ts';
 export {
   channelBefore,
   channelEntity,
@@ -22,12 +21,10 @@ export {
 export { createChannelBody, organizationSummary, type CreateChannelBody } from './channel.schemas.ts';
 export { CHANNEL, CHANNEL_READ_MODEL, type ChannelCreated, type ChannelEvent, type ChannelState } from './channel.ts';
 
-interface ChannelsDeps {
+interface ChannelsDeps extends Directories {
   /** Runs all commands of channels in this process. */
   readonly runner: CommandRunner<ChannelState, ChannelEvent>;
   readonly interactions: ChannelInteractions;
-  readonly users: UserDirectory;
-  readonly agents: AgentDirectory;
 }
 
 export const channelsModule = {

@@ -15,14 +15,15 @@ import {
   idReference,
   pageMetaSchema,
   pageQuery,
-  queryBoolean,
+  queryBooleanOrNull,
+  queryOption,
   requireFetchable,
   routesTagged,
   text,
 } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 
-import { crawlSchema, urlFacet } from './crawl.read.ts';
+import { crawlSchema, DEFAULT_MAX_PAGES, urlFacet } from './crawl.read.ts';
 import type { Crawls } from './crawl.read.ts';
 import { decideCancel, decideDeactivate, decideRescan } from './crawl.ts';
 import type { CrawlRejection } from './crawl.ts';
@@ -32,17 +33,25 @@ const body = z
     url: httpUrl({ description: 'Page to start from' }),
     knowledge_graph: idReference({ description: 'Graph that learns from the pages' }).nullish(),
     scan_depth: z.int().min(1).max(3).default(1).describe('1: the page alone; 2: the pages it links to, too; …'),
-    max_pages: z.int().min(1).max(300).default(50).describe('Pages to request; applies when `scan_depth` is above 1'),
+    max_pages: z
+      .int()
+      .min(1)
+      .max(300)
+      .default(DEFAULT_MAX_PAGES)
+      .describe('Pages to request; applies when `scan_depth` is above 1'),
   })
   .meta({ id: 'CrawlCreate' });
 
 const params = z.object({ id: idParam('Id of the crawl') });
 const listQuery = z.object({
   ...pageQuery,
-  status: text({ max: 256, description: 'The first word of the status, such as `Failed`' }).optional(),
-  url: text({ max: 2_083, description: 'The URL that the crawl starts from' }).optional(),
-  is_active: queryBoolean({ default: true, description: 'Crawls that were not deactivated, or those that were' }),
-  knowledge_graph: idReference().optional(),
+  status: queryOption(text({ max: 256, description: 'The first word of the status, such as `Failed`' })),
+  url: queryOption(text({ max: 2_083, description: 'The URL that the crawl starts from' })),
+  is_active: queryBooleanOrNull({
+    default: true,
+    description: 'Crawls that were not deactivated, or those that were; `null`: both',
+  }),
+  knowledge_graph: queryOption(idReference()),
 });
 const pageSchema = z.object({ items: z.array(crawlSchema), meta: pageMetaSchema }).meta({ id: 'CrawlPage' });
 
@@ -75,7 +84,7 @@ function readRoutes(app: HttpApp, { crawls }: CrawlRouteParts): void {
     return replies.sendPage(request, reply, request.principal.organizationId, {
       status: status === undefined ? undefined : firstWordFacet(status),
       url: url === undefined ? undefined : urlFacet(url),
-      is_active,
+      is_active: is_active ?? undefined,
       knowledge_graph,
     });
   });

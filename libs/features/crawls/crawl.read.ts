@@ -33,6 +33,8 @@ const stats = z.object({
   ended_by: z.string().nullable().describe('`all_pages`, `max_pages`, `max_bytes` or `max_time`'),
 });
 
+export const DEFAULT_MAX_PAGES = 50;
+
 export const crawlSchema = z
   .object({
     id: z.string(),
@@ -41,15 +43,16 @@ export const crawlSchema = z
     url: z.string(),
     knowledge_graph: z.string().nullable(),
     scan_depth: z.int(),
-    max_pages: z.int(),
+    max_pages: z.int().describe('Applies when `scan_depth` is above 1'),
     last_scan_date: z.string().describe('When the last scan ended; while it has not, when it was requested'),
     status: z
       .string()
+      .nullable()
       .describe(
         '`Queued`, `Crawling: 3 of 50 pages`, `Completed`, `Completed: <why early>`, `Cancelled` or `Failed: <why>`',
       ),
-    crawl_stats: stats,
-    crawled_urls: z.array(crawledUrl),
+    crawl_stats: stats.default({} as z.infer<typeof stats>),
+    crawled_urls: z.array(crawledUrl).default([]),
     website_metadata: z
       .object({
         title: z.string().nullable(),
@@ -58,9 +61,10 @@ export const crawlSchema = z
         language: z.string().nullable(),
       })
       .partial()
+      .default({})
       .describe('Of the start page; empty until it is read'),
     error_details: z.string().nullable(),
-    is_active: z.boolean(),
+    is_active: z.boolean().default(true),
   })
   .meta({ id: 'Crawl' });
 
@@ -72,7 +76,8 @@ function resource(crawl: Crawl): z.infer<typeof crawlSchema> {
     url: crawl.url,
     knowledge_graph: crawl.knowledgeGraph,
     scan_depth: crawl.scanDepth,
-    max_pages: crawl.maxPages,
+    // A crawl of one page stores 1.
+    max_pages: crawl.scanDepth === 1 ? DEFAULT_MAX_PAGES : crawl.maxPages,
     last_scan_date: crawl.endedAt ?? crawl.requestedAt,
     status: statusLabel(crawl),
     crawl_stats: statsOf(crawl),
@@ -155,7 +160,7 @@ export function urlFacet(url: string): string {
 
 export const crawlEntity = entity<CrawlState, CrawlEvent, CrawlFacets>({
   category: CRAWL,
-  version: 3,
+  version: 4,
   codec: crawlCodec,
   fold: crawlFold,
   resource,

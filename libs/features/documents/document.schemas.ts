@@ -37,7 +37,7 @@ export const documentSchema = z
     created: z.string(),
     modified: z.string(),
     status: z.string().nullable().describe('`Queued`, `Processing`, `Ready`, or `Failed: <why>`'),
-    name: z.string(),
+    name: z.string().default(''),
     external_id: z.string().nullable(),
     data: z
       .record(z.string(), z.unknown())
@@ -91,7 +91,7 @@ export const documentEventsQuery = z.object(eventStreamQuery);
 
 export const listDocumentsQuery = z.object({
   ...pageQuery,
-  knowledge_graph: text({ description: 'Only documents of this knowledge graph' }).optional(),
+  knowledge_graph: idReference({ description: 'Only documents of this knowledge graph' }).optional(),
   status: text({ description: 'Only documents of this status: `Failed` matches every reason' }).optional(),
-  crawl: text({ description: 'Only documents of this crawl' }).optional(),
+  crawl: idReference({ description: 'Only documents of this crawl' }).optional(),
 });

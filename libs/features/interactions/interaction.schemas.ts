@@ -5,7 +5,7 @@ import { z } from 'zod';
 
 import {
   idParam,
-  idReference,
+  givenId,
   jsonMap,
   pageMetaSchema,
   pageQuery,
@@ -25,8 +25,8 @@ const reactionSummary = z
     count: z.int(),
     reacted_by_me: z.boolean(),
     target_role: z.enum(['user', 'assistant']),
-    reacted_by_agent: z.boolean(),
-    reactor_names: z.array(z.string()),
+    reacted_by_agent: z.boolean().default(false),
+    reactor_names: z.array(z.string()).default([]),
     target_sender_id: z.string().nullable(),
   })
   .meta({ id: 'ReactionSummary' });
@@ -58,7 +58,7 @@ const members = {
   organization_id: z.string().nullable(),
   organization_application: z.string().nullable(),
   reactions: z.array(reactionSummary).nullable(),
-  mention_invite_prompt_dismissed: z.boolean(),
+  mention_invite_prompt_dismissed: z.boolean().default(false),
   agent_read_receipts: z.array(readReceiptSchema).nullable(),
 };
 
@@ -93,11 +93,11 @@ export const postInteractionBody = z
     complete: z.boolean().default(true),
     metadata: jsonMap().nullish(),
     invocation_config: invocationConfig.nullish(),
-    interaction_id: idReference({
+    interaction_id: givenId({
       description: 'Id of the user turn. Default: the turn of the parent, or a new one',
     }).nullish(),
-    span_id: idReference({ description: 'Must be unique in the channel. Default: generated' }).nullish(),
-    parent_span_id: idReference({ description: 'Span of the parent interaction, in the same channel' }).nullish(),
+    span_id: givenId({ description: 'Must be unique in the channel. Default: generated' }).nullish(),
+    parent_span_id: givenId({ description: 'Span of the parent interaction, in the same channel' }).nullish(),
   })
   .meta({ id: 'InteractionPost' });
 /** As writers give it: without the members that have a default. */
@@ -163,7 +163,7 @@ export const listInteractionsQuery = z.object({
     description: 'Only interactions created before this time, to the millisecond',
   }).optional(),
   content_role: contentRole.optional(),
-  interaction_id: idReference({ description: 'Only interactions of this user turn' }).optional(),
+  interaction_id: givenId({ description: 'Only interactions of this user turn' }).optional(),
   include_incomplete: includeIncomplete,
   include_tool_call_updates: includeToolCallUpdates('after the newest interactions; not counted in `size` and `total`'),
   as_of: asOf,

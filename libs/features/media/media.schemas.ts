@@ -1,6 +1,14 @@
 import { z } from 'zod';
 
-import { httpUrl, idParam, idReference, pageMetaSchema, pageQuery, text } from '#libs/platform/http/index.ts';
+import {
+  httpUrl,
+  idParam,
+  idReference,
+  pageMetaSchema,
+  pageQuery,
+  queryOption,
+  text,
+} from '#libs/platform/http/index.ts';
 
 export const mediaSchema = z
   .object({
@@ -16,14 +24,18 @@ export const mediaSchema = z
     file_url: z.string().nullable().describe('Address of the stored file; null without one. It expires'),
     description: z.string().nullable(),
     status: z.string().nullable().describe('`Queued`, `Processing`, `Ready`, or `Failed: <why>`'),
-    format: z.string().describe('Usual extension of such files; empty until it is known'),
+    format: z.string().default('').describe('Usual extension of such files; empty until it is known'),
     resource_type: z
       .string()
+      .default('')
       .describe('`image`, `video`, `audio`, `document`, `text`, `archive` or `other`; empty until it is known'),
     mime_type: z.string().describe('Found out from the content; empty until it is known'),
     bytes: z.int().describe('Size of the stored file; 0 without one'),
-    width: z.int().describe('As it is shown: of an image or a video in pixels, of a PDF in points; 0 if not measured'),
-    height: z.int(),
+    width: z
+      .int()
+      .default(0)
+      .describe('As it is shown: of an image or a video in pixels, of a PDF in points; 0 if not measured'),
+    height: z.int().default(0),
     pages: z.int().nullable().describe('Of a PDF'),
     duration_ms: z.int().nullable().describe('Of audio and video'),
     document_id: z.string().nullable().describe('The document that the knowledge graph learns from'),
@@ -65,7 +77,7 @@ export const mediaParams = z.object({ id: idParam('Id of the media item') });
 export const fileParams = z.object({ token: z.string().describe('Names the file; signed') });
 
 const filter = (of: string, deprecated = false) =>
-  text({ max: 256, description: `Only items ${of}`, ...(deprecated && { deprecated }) }).optional();
+  queryOption(text({ max: 256, description: `Only items ${of}`, ...(deprecated && { deprecated }) }));
 
 const creator = 'that this user or service created';
 const inChannel = 'that are associated with this channel';
@@ -81,5 +93,7 @@ export const listMediaQuery = z.object({
   organization_id: filter(organization, true),
   resource_type: filter('of this kind, such as `image`'),
   format: filter('of this format, such as `png`'),
-  knowledge_graph: filter('that are associated with this knowledge graph'),
+  knowledge_graph: queryOption(
+    idReference({ description: 'Only items that are associated with this knowledge graph' }),
+  ),
 });

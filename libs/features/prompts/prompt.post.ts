@@ -1,6 +1,6 @@
 import type { Agent } from '#libs/features/agents/index.ts';
 import { channelToCreate } from '#libs/features/channels/index.ts';
-import type { ChannelCreated, Channels, CreateChannelBody, UserDirectory } from '#libs/features/channels/index.ts';
+import type { ChannelCreated, Channels, CreateChannelBody, Directories } from '#libs/features/channels/index.ts';
 import { interactionToPost, parseInteractionId } from '#libs/features/interactions/index.ts';
 import type { InteractionCommands, InteractionDirectory, InteractionRef } from '#libs/features/interactions/index.ts';
 import type { PostInteractionBody } from '#libs/features/interactions/index.ts';
@@ -22,9 +22,8 @@ export interface PostedPrompt extends InteractionRef {
   readonly revision: StreamRevision;
 }
 
-export interface PromptParts {
+export interface PromptParts extends Pick<Directories, 'users' | 'summarize'> {
   readonly channels: Pick<Channels, 'open'>;
-  readonly users: UserDirectory;
   readonly interactions: {
     readonly commands: Pick<InteractionCommands, 'post'>;
     readonly directory: InteractionDirectory;
@@ -75,12 +74,12 @@ export function channelOf(
   id: EntityId,
   { agent }: Pick<Prompt, 'agent'>,
   other: NonNullable<CreateChannelBody['participants']>[number],
-  { users }: Pick<PromptParts, 'users'>,
+  { users, summarize }: Pick<PromptParts, 'users' | 'summarize'>,
 ): Promise<ChannelCreated> {
   const participants = [other, { type: 'agent' as const, id: agent.id }];
   const body = { name: agent.name, type: 'websocket' as const, channel_type: 'chat' as const, participants };
   // The agent as the log has it: read models may not know it yet.
-  const directories = { users, agents: { agent: async () => agent } };
+  const directories = { users, agents: { agent: async () => agent }, summarize };
   return channelToCreate({ ...context, commandId: id }, body, directories);
 }
 

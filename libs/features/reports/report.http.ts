@@ -11,17 +11,15 @@ import {
   idReference,
   pageMetaSchema,
   pageQuery,
+  queryOption,
   routesTagged,
   text,
 } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 
-import { reportSchema } from './report.read.ts';
+import { DEFAULT_QUERY, reportSchema } from './report.read.ts';
 import type { Reports } from './report.read.ts';
 import { decideCancel } from './report.ts';
-
-/** Section 2.7 of the contract. */
-const DEFAULT_QUERY = "What's going on in Grand Rapids, Michigan?";
 
 const body = z
   .object({
@@ -33,8 +31,8 @@ const body = z
 const params = z.object({ id: idParam('Id of the report') });
 const listQuery = z.object({
   ...pageQuery,
-  status: text({ max: 256, description: 'The first word of the status, such as `Failed`' }).optional(),
-  knowledge_graph: idReference().optional(),
+  status: queryOption(text({ max: 256, description: 'The first word of the status, such as `Failed`' })),
+  knowledge_graph: queryOption(idReference()),
 });
 const pageSchema = z.object({ items: z.array(reportSchema), meta: pageMetaSchema }).meta({ id: 'ReportPage' });
 

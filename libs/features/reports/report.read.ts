@@ -6,14 +6,17 @@ import type { Entities } from '#libs/platform/entity/index.ts';
 import { hasEnded, REPORT, reportCodec, reportFold } from './report.ts';
 import type { Report, ReportEvent, ReportState } from './report.ts';
 
+/** Section 2.7 of the contract. */
+export const DEFAULT_QUERY = "What's going on in Grand Rapids, Michigan?";
+
 export const reportSchema = z
   .object({
     id: z.string(),
     created: z.string(),
     modified: z.string(),
     results: z.string().describe('Markdown with numbered citations; empty until the report is `Ready`'),
-    status: z.string().describe('`Queued`, `Researching`, `Ready`, `Cancelled` or `Failed: <why>`'),
-    query: z.string(),
+    status: z.string().nullable().describe('`Queued`, `Researching`, `Ready`, `Cancelled` or `Failed: <why>`'),
+    query: z.string().default(DEFAULT_QUERY),
     knowledge_graph: z.string().nullable().describe('Null: the newest graphs of the organization'),
     progress: z
       .object({ questions: z.int(), searched: z.int(), findings: z.int() })

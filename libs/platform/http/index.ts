@@ -69,10 +69,13 @@ export { commandContext } from './request-context.ts';
 export {
   httpUrl,
   idParam,
+  givenId,
   idReference,
   jsonMap,
   queryBoolean,
+  queryBooleanOrNull,
   queryInteger,
+  queryOption,
   queryPointInHistory,
   singleEmoji,
   stringMap,

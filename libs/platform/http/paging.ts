@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { canonicalJson } from './signed-token.ts';
 import { invalid } from './errors.ts';
-import { queryInteger, text } from './validation/schemas.ts';
+import { queryInteger, SHOWN_DEFAULT, text } from './validation/schemas.ts';
 
 /** The paging parameters of list routes, to spread into their query schema. */
 export const pageQuery = {
@@ -10,8 +10,10 @@ export const pageQuery = {
   page: queryInteger({
     min: 1,
     max: 1_000_000_000,
-    description: 'Number of the page, from 1; 1 by default',
-  }).optional(),
+    description: 'Number of the page',
+  })
+    .optional()
+    .meta({ [SHOWN_DEFAULT]: 1 }),
   cursor: text({
     max: 2048,
     description: '`meta.next_cursor` of the page before; not together with `page`',

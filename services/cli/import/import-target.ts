@@ -1,6 +1,6 @@
 /** Posts jobs through the same commands as HTTP. All ids are derived from the source, so a repetition adds nothing. */
 import { channelToCreate } from '#libs/features/channels/index.ts';
-import type { AgentDirectory, Channels, UserDirectory } from '#libs/features/channels/index.ts';
+import type { Channels, Directories } from '#libs/features/channels/index.ts';
 import { interactionToPost } from '#libs/features/interactions/index.ts';
 import type {
   InteractionCommands,
@@ -15,11 +15,9 @@ import { retry } from '#libs/platform/lifecycle/index.ts';
 
 import type { ChannelDraft, ImportJob, MessageDraft, Problem } from './import.model.ts';
 
-export interface ImportParts {
+export interface ImportParts extends Directories {
   readonly channels: Channels;
   readonly interactions: { readonly commands: InteractionCommands };
-  readonly users: UserDirectory;
-  readonly agents: AgentDirectory;
   readonly organizationId: EntityId;
   readonly directory: InteractionDirectory;
 }

@@ -153,6 +153,7 @@ function partsOf({ features }: Session, organizationId: EntityId) {
     interactions,
     users: { user },
     agents: { agent: (organization: EntityId, id: EntityId) => agents.find(organization, id) },
+    summarize: (id: EntityId) => organizations.summary(id, (...one) => users.summary(...one)),
     organizationId,
     directory: { user, application },
   };

@@ -24,6 +24,7 @@ answerTasks<ImportTask, ImportAnswer>(async ({ file, ...urls }) => {
       interactions,
       users: { user },
       agents: { agent: async () => null },
+      summarize: async () => null,
       organizationId: newId(),
       directory: { user, application: async () => null },
     },

@@ -7,7 +7,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import {
   buildHttpServer,
-  httpUrl,
   jsonMap,
   queryBoolean,
   queryInteger,
@@ -60,6 +59,8 @@ const everything = z.object({
   ratio: z.number().min(0).max(1).optional(),
   share: z.number().gt(0.5).lt(1.5).optional(),
   flag: z.boolean().optional(),
+  part: z.number().optional(),
+  lax: z.boolean().optional(),
   tags: z.array(text()).min(1).max(2).optional(),
   meta_data: jsonMap().nullable().optional(),
   labels: stringMap().optional(),
@@ -68,7 +69,6 @@ const everything = z.object({
   only: z.literal('only').optional(),
   either: z.literal(['this', 'that']).optional(),
   ident: uuid().nullable().optional(),
-  link: httpUrl().nullable().optional(),
   at: timestamp().nullable().optional(),
   inner: inner.nullable().optional(),
   closed: z.strictObject({ a: text() }).nullable().optional(),

@@ -18,7 +18,7 @@ import fastapi
 import pydantic
 from fastapi import FastAPI, Header, Query
 from fastapi.testclient import TestClient
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, HttpUrl
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 Lax = Field(strict=False)
 
@@ -92,6 +92,8 @@ class Everything(Strict):
     ratio: Annotated[float, Field(ge=0, le=1)] = 0.5
     share: Annotated[float, Field(gt=0.5, lt=1.5)] = 1
     flag: bool = True
+    part: Annotated[float, Lax] = 0.5
+    lax: Annotated[bool, Lax] = True
     tags: Annotated[list[str], Field(min_length=1, max_length=2)] = ["a"]
     meta_data: dict[str, Any] | None = None
     labels: dict[str, str] = {}
@@ -100,7 +102,6 @@ class Everything(Strict):
     only: Literal["only"] = "only"
     either: Literal["this", "that"] = "this"
     ident: Annotated[UUID | None, Lax] = None
-    link: Annotated[HttpUrl | None, Lax] = None
     at: Annotated[AwareDatetime | None, Lax] = None
     inner: Inner | None = None
     closed: Closed | None = None
@@ -195,7 +196,6 @@ CASES = [
     *values("participants", '[{"type": "user", "user_id": "u"}, {"type": "agent", "agent_id": "a"}]'),
     *values("update", '{"text": "t"}', '{"items": []}', "null"),
     *values("ident", f'"{UUID_OK}"'),
-    *values("link", '"https://example.org/a?b=c"'),
     *values("at", '"2026-01-31T12:00:00Z"', '"2026-01-31T12:00:00.123+02:00"'),
     {"method": "GET", "path": "/query?needed=a&size=1&is_active=true&kind=chat"},
     {"method": "GET", "path": f"/query?needed=a&size=100&is_active=0&ident={UUID_OK}"},
@@ -207,7 +207,11 @@ CASES = [
     *values("nick", "1", "[1]", "false"),
     *values("checked", '"bad"', "1"),
     # numbers
-    *values("count", "0", "11", '"5"', '"abc"', "true", "null", "[]", "-3"),
+    *values("count", "0", "11", '"5"', "true", "null", "[]", "-3"),
+    # strings that are no numbers or booleans: FastAPI is lax, so that it tries to parse them
+    *values("whole", '"abc"', '""', '"4.5"', '"1e3"', '"0x1"'),
+    *values("part", '"abc"', '"1,5"', '""'),
+    *values("lax", '"maybe"', '""', '"2"'),
     # JSON has one kind of number: 4.0 is 4 here, so fractions are judged as pydantic does when it is lax
     *values("whole", "4.0", "4.5", "-0.25"),
     *values("inside", "0", "5", "9"),
@@ -227,9 +231,7 @@ CASES = [
     # formats
     *values("ident", '"x"', '""', '"0190a5b2"', '"0190a5b2-7d1c-7e8a-9c3b"', "1", '"0190a5b2-7d1c-7e8a-9c3b-2f4d6e8a0b1c0"'),
     *values("ident", '"0190a5b2-7d1c-7e8a-9c3b-2f4d6e8a0b1g"', '"0190a5b27-d1c-7e8a-9c3b-2f4d6e8a0b1c"'),
-    *values("ident", '"0190a5b27d1c7e8a9c3b2f4d6e8a0b1"', '"0190a5b2-7d1c-7e8a-9c3b-2f4d-6e8a0b1c"', '"zz90a5b2-7d1c"'),
-    *values("link", '""', '"example"', '"http://"', '"ftp://example.org"', "1", '"http://a:b"', '"javascript:alert(1)"'),
-    *values("link", '"https://example.org/' + "a" * 2100 + '"'),
+    *values("ident", '"0190a5b27d1c7e8a9c3b2f4d6e8a0b1"', '"0190A5B27D1C7E8A9C3B2F4D6E8A0B1C"', '"0190a5b2-7d1c-7e8a-9c3b-2f4d-6e8a0b1c"', '"zz90a5b2-7d1c"'),
     *values("at", '"x"', '""', '"2026-01-31T12:00:00"', '"2026-13-31T12:00:00Z"', '"2026-01-32T12:00:00Z"'),
     *values("at", '"2026-02-29T12:00:00Z"', '"2026-01-31T24:00:00Z"', '"2026-01-31T12:60:00Z"', '"2026-01-31T12:00:60Z"'),
     *values("at", '"yesterday at noon"', "[]", "null", '"2026/01/31 12:00:00Z"', '"2026-01-31X12:00:00Z"'),
@@ -239,11 +241,11 @@ CASES = [
     *values("inner", '{"leaves": [{"y": null}]}', '"x"'),
     *values("closed", '{"a": "a", "b": 1, "c": {"d": 2}}', '{"b": 1}'),
     *values("participants", '[{"type": "nobody"}]', "[{}]", "[1]", '[{"type": "user"}]', '[{"type": null}]', '[{"type": 1}]'),
-    *values("participants", '[{"type": "agent", "agent_id": 1, "leaf": {"y": "z"}}, {"type": "user", "user_id": "u"}, {}]'),
+    *values("participants", '[{"type": "agent", "agent_id": 1, "leaf": {"y": true}}, {"type": "user", "user_id": "u"}, {}]'),
     *values("participants", "{}", "[[]]", '["user"]'),
     *values("update", "{}", "1", '{"text": 1}', '{"items": [1]}', '{"text": 1, "items": 2}'),
     # several at once, and everything missing
-    *posts("/everything", ['{"name": 1, "count": "x", "flag": 2, "tags": [1, 2], "inner": {}}']),
+    *posts("/everything", ['{"name": 1, "count": true, "flag": 2, "tags": [1, 2], "inner": {}}']),
     *posts("/needed", ["{}", needed_with(url=...), needed_with(inner=...), needed_with(inner=None), needed_with(participant={})]),
     *posts("/needed", [needed_with(behavior=...), needed_with(tags=..., meta_data=...), needed_with(participant=...)]),
     *posts("/needed", [needed_with(participant={"type": "user"}, amount=None, behavior="x")]),

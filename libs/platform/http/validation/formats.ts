@@ -3,11 +3,11 @@
  */
 import type { PydanticError } from './pydantic-errors.ts';
 
-const HYPHENATED = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const UUID = /^[0-9a-f]{8}(-?)[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{12}$/i;
 
-/** Accepts the hyphenated form only: pydantic's other forms would give an id a second name. */
+/** Accepts UUIDs with and without hyphens; `urn:uuid:…` and `{…}`, which pydantic accepts too, are no ids of paths. */
 export function uuidProblem(value: string): PydanticError | undefined {
-  if (HYPHENATED.test(value)) return undefined;
+  if (UUID.test(value)) return undefined;
   const error = uuidReason(value);
   return { type: 'uuid_parsing', msg: `Input should be a valid UUID, ${error}`, ctx: { error } };
 }
@@ -27,26 +27,12 @@ function uuidReason(value: string): string {
   return `invalid group length in group ${wrong}: expected ${GROUPS[wrong]}, found ${groups[wrong]?.length}`;
 }
 
-const MAX_URL = 2083;
-
-/** http and https only. */
-export function urlProblem(value: string): PydanticError | undefined {
-  if ([...value].length > MAX_URL) {
-    return { type: 'url_too_long', msg: `URL should have at most ${MAX_URL} characters`, ctx: { max_length: MAX_URL } };
-  }
+/** Why a string is no URL of http or https; undefined for one that is. */
+export function urlProblem(value: string): string | undefined {
   const url = URL.parse(value);
-  if (url === null) return urlParsing(urlReason(value));
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    const expected = "'http' or 'https'";
-    return { type: 'url_scheme', msg: `URL scheme should be ${expected}`, ctx: { expected_schemes: expected } };
-  }
-  return value.isWellFormed() && !/[\0\r\n\t]/.test(value)
-    ? undefined
-    : urlParsing('invalid international domain name');
-}
-
-function urlParsing(error: string): PydanticError {
-  return { type: 'url_parsing', msg: `Input should be a valid URL, ${error}`, ctx: { error } };
+  if (url === null) return `not a valid URL: ${urlReason(value)}`;
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return "the scheme of a URL is 'http' or 'https'";
+  return /[\0\r\n\t]/.test(value) ? 'not a valid URL: it has control characters' : undefined;
 }
 
 /** Finds the usual reasons, because `URL` does not report one. */

@@ -5,10 +5,13 @@
 import type { z } from 'zod';
 import type { CustomIssueParams, PydanticError, ValidationError } from './pydantic-errors.ts';
 import {
+  BOOL_PARSING,
   BOOL_TYPE,
   count,
   FINITE_NUMBER,
+  FLOAT_PARSING,
   greaterThanEqual,
+  INT_PARSING,
   INT_PARSING_SIZE,
   INT_TYPE,
   lessThanEqual,
@@ -193,12 +196,26 @@ const BY_EXPECTED: Readonly<Record<string, PydanticError>> = {
   null: { type: 'none_required', msg: 'Input should be None' },
 };
 
+/**
+ * Errors for strings where another type is expected. FastAPI converts strings that have the form of the type, and
+ * Parley refuses these with the type's own error, so that a number never is a string by mistake.
+ */
+const BY_TEXT: Readonly<Record<string, { readonly form: RegExp; readonly error: PydanticError }>> = {
+  int: { form: /^\s*[+-]?\d+(_\d+)*(\.0*)?\s*$/, error: INT_PARSING },
+  number: { form: /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i, error: FLOAT_PARSING },
+  boolean: { form: /^(true|false|1|0|yes|no|y|n|on|off|t|f)$/i, error: BOOL_PARSING },
+};
+
 function typeProblem({ schema, value }: IssueLocation, expected: string): PydanticError {
   if (typeof value === 'number' && (expected === 'number' || expected === 'int')) {
     if (!Number.isFinite(value)) return FINITE_NUMBER;
     return { type: 'int_from_float', msg: 'Input should be a valid integer, got a number with a fractional part' };
   }
   const kind = expected === 'number' && isInteger(schema) ? 'int' : expected;
+  if (typeof value === 'string') {
+    const parsing = BY_TEXT[kind];
+    if (parsing && !parsing.form.test(value)) return parsing.error;
+  }
   return BY_EXPECTED[kind] ?? valueError(`expected ${expected}`);
 }
 

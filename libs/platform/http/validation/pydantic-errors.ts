@@ -52,7 +52,6 @@ export const UUID_TYPE: PydanticError = {
   type: 'uuid_type',
   msg: 'UUID input should be a string, bytes or UUID object',
 };
-export const URL_TYPE: PydanticError = { type: 'url_type', msg: 'URL input should be a string or URL' };
 export const DATETIME_TYPE: PydanticError = { type: 'datetime_type', msg: 'Input should be a valid datetime' };
 export const INT_TYPE: PydanticError = { type: 'int_type', msg: 'Input should be a valid integer' };
 export const INT_PARSING: PydanticError = {
@@ -69,6 +68,10 @@ export const BOOL_PARSING: PydanticError = {
   msg: 'Input should be a valid boolean, unable to interpret input',
 };
 
+export const FLOAT_PARSING: PydanticError = {
+  type: 'float_parsing',
+  msg: 'Input should be a valid number, unable to parse string as a number',
+};
 export const FINITE_NUMBER: PydanticError = { type: 'finite_number', msg: 'Input should be a finite number' };
 
 export const count = (n: number, unit: string): string => `${n} ${unit}${n === 1 ? '' : 's'}`;

@@ -3,7 +3,7 @@
  * these schemas parse strings of a URL, or refuse values that zod alone accepts.
  */
 import { z } from 'zod';
-import { ENTITY_ID } from '#libs/kernel/ids.ts';
+import { canonicalId, ENTITY_ID } from '#libs/kernel/ids.ts';
 import {
   BOOL_PARSING,
   BOOL_TYPE,
@@ -18,8 +18,8 @@ import {
   STRING_UNICODE,
   stringTooLong,
   stringTooShort,
-  URL_TYPE,
   UUID_TYPE,
+  valueError,
 } from './pydantic-errors.ts';
 import type { CustomIssueParams, PydanticError } from './pydantic-errors.ts';
 import { timestampProblem, urlProblem, uuidProblem } from './formats.ts';
@@ -102,26 +102,45 @@ const BOOLEANS = new Map<string, boolean>([
   ...['false', '0', 'no', 'n', 'off', 'f'].map((word) => [word, false] as const),
 ]);
 
+function booleanOf(value: unknown, context: z.core.$RefinementCtx): boolean {
+  if (typeof value !== 'string') return refuse(context, BOOL_TYPE);
+  return BOOLEANS.get(value.toLowerCase()) ?? refuse(context, BOOL_PARSING);
+}
+
 export function queryBoolean(options: Described & { default: boolean }): z.ZodDefault<z.ZodType<boolean>>;
 export function queryBoolean(options?: Described): z.ZodType<boolean>;
 export function queryBoolean({
   default: fallback,
   ...described
 }: Described & { default?: boolean } = {}): z.ZodType<boolean> {
-  const schema = z.unknown().transform((value, context): boolean => {
-    if (typeof value !== 'string') return refuse(context, BOOL_TYPE);
-    return BOOLEANS.get(value.toLowerCase()) ?? refuse(context, BOOL_PARSING);
-  });
+  const schema = z.unknown().transform(booleanOf);
   const known = facts({ type: 'boolean', ...described, [SHOWN_DEFAULT]: fallback });
   return fallback === undefined ? schema.meta(known) : schema.default(fallback).meta(known);
 }
 
-/** An id in a path. An impossible one is 404 without a look-up. */
+/** As {@link queryBoolean}; the word `null` is null. */
+export function queryBooleanOrNull({
+  default: fallback,
+  ...described
+}: Described & { default: boolean }): z.ZodDefault<z.ZodType<boolean | null>> {
+  const schema = z
+    .unknown()
+    .transform((value, context): boolean | null => (value === 'null' ? null : booleanOf(value, context)));
+  const known = { type: ['boolean', 'null'], ...described, [SHOWN_DEFAULT]: fallback };
+  return schema.default(fallback).meta(facts(known));
+}
+
+/** An optional string of a query. The contract shows such parameters as nullable, which a query cannot express. */
+export const queryOption = (schema: z.ZodType<string, string>): z.ZodOptional<z.ZodType<string, string>> =>
+  schema.optional().meta({ type: ['string', 'null'] });
+
+/** An id in a path, parsed to its canonical form. An impossible one is 404 without a look-up. */
 export function idParam(description?: string): z.ZodType<string, string> {
   const notFound: CustomIssueParams = { notFound: true };
   return z
     .string()
     .refine((value) => ENTITY_ID.test(value), { params: notFound })
+    .transform(canonicalId)
     .meta(facts({ description }));
 }
 
@@ -144,17 +163,29 @@ function formatted<T>(
 
 const toUtc = (value: string): string => new Date(value).toISOString();
 
-/** An id that must be a UUID by the contract, else 422 (`uuid_parsing`). Parsed to lower case. */
+/** An id that must be a UUID by the contract, else 422 (`uuid_parsing`). Parsed to its canonical form. */
 export const uuid = (described: Described = {}): z.ZodType<string> =>
-  formatted(UUID_TYPE, uuidProblem, (value) => value.toLowerCase(), { format: 'uuid', ...described });
+  formatted(UUID_TYPE, uuidProblem, canonicalId, { format: 'uuid', ...described });
 
-/** An entity's id in a body or query: 422 (`string_pattern_mismatch`) if it is impossible. */
-export const idReference = (described: Described = {}): z.ZodType<string, string> =>
+/** An id that a client defines, stored as given: 422 (`string_pattern_mismatch`) if it is impossible. */
+export const givenId = (described: Described = {}): z.ZodType<string, string> =>
   text({ pattern: ENTITY_ID, ...described });
 
-/** An http or https URL of at most 2,083 characters; not normalized. */
-export const httpUrl = (described: Described = {}): z.ZodType<string> =>
-  formatted(URL_TYPE, urlProblem, (value) => value, { format: 'uri', minLength: 1, maxLength: 2083, ...described });
+/** An entity's id in a body or query, parsed to its canonical form. Errors as for {@link givenId}. */
+export const idReference = (described: Described = {}): z.ZodType<string, string> =>
+  givenId(described)
+    .transform(canonicalId)
+    .meta(facts({ type: 'string', pattern: ENTITY_ID.source, ...described }));
+
+/**
+ * An http or https URL of at most 2,083 characters; not normalized. The contract has strings where Parley needs URLs,
+ * so an invalid one is a `value_error`.
+ */
+export const httpUrl = (described: Described = {}): z.ZodType<string, string> =>
+  text({ max: 2083, ...described }).superRefine((value, context) => {
+    const problem = urlProblem(value);
+    if (problem !== undefined) refuse(context, valueError(problem));
+  });
 
 /** RFC 3339 with an offset; parsed to UTC with milliseconds (`2026-01-31T12:00:00.000Z`). */
 export const timestamp = (described: Described = {}): z.ZodType<string> =>

@@ -5,6 +5,17 @@ import type { RoleContext } from './role.ts';
 
 const MINUTE_MS = 60_000;
 
+/** Introduces `/docs`. */
+const DESCRIPTION = `Conversations of people and AI agents, and what the agents know. Each entity is a stream of events; reads are folds of it, and every change can be followed live.
+
+- **channels** hold participants and threads, **interactions** their messages, tool calls and notifications in one sequence, with **reactions**.
+- **agents** answer in channels, by a model or by a program of your own. **Prompts** ask one directly; **runs** and **invocations** show what it did and why.
+- **knowledge** graphs hold facts with their sources. They learn from **documents** and **crawls** of websites; **reports** answer questions from them.
+- **media** items are files, fetched or uploaded, with previews.
+- **organizations**, **users** and **keys** are for administrators.
+
+Authenticate with \`Authorization: Bearer <key>\`. [/asyncapi.json](/asyncapi.json) describes the frames of websockets and event streams, [/health/ready](/health/ready) the state of the server.`;
+
 /** Builds an HTTP server that authenticates by API keys. It does not listen yet; `stop` closes it. */
 export async function buildApiServer(
   { platform, features }: RoleContext,
@@ -26,9 +37,7 @@ export async function buildApiServer(
     info: {
       title: 'Parley',
       version: VERSION,
-      description:
-        'Channels and interactions of conversational AI agents, as an event log and its read models. ' +
-        '[/asyncapi.json](/asyncapi.json) describes the frames that subscribers of a channel receive.',
+      description: DESCRIPTION,
     },
     corsOrigins: config.corsOrigins,
     trustedProxies: config.trustedProxies,

@@ -3,14 +3,16 @@
  * Otherwise the same routes run in this process, on the stores of the installation: the operator of the machine needs
  * no key, and Parley need not run.
  */
+import { findRunning } from '#infra/data-folder/index.ts';
 import { keyScope } from '#libs/features/keys/index.ts';
 import { ParleyClient, refusalOf, type RestClient } from '#libs/client/src/index.ts';
 import { buildHttpServer, type HttpServer, type Principal } from '#libs/platform/http/index.ts';
 import { FIRST_ORGANIZATION } from '#services/first-organization.ts';
-import { VERSION } from '#libs/platform/config/index.ts';
+import { parseConfig, VERSION } from '#libs/platform/config/index.ts';
 import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
 import { startReactors } from '#services/worker/role.ts';
 
+import { openAccess } from './access.ts';
 import { organizationOf, printOne, printRows, withSession } from './command-context.ts';
 import type { CliParts, OutputOptions } from './command-context.ts';
 import { CliError } from './errors.ts';
@@ -36,14 +38,17 @@ export interface Api {
 interface ApiOptions {
   /** Whether the first organization must exist: commands that act within one. */
   readonly needsOrganization?: boolean;
-  /** Runs the reactors of all features if no Parley runs: commands that wait for their effects. */
-  readonly runsWorker?: boolean;
+  /**
+   * The name of a command that waits for effects. The Parley that runs on the data folder decides by its own settings
+   * what it fetches, so the command uses it; if none runs, the reactors of all features run in this process.
+   */
+  readonly waitsFor?: string;
 }
 
 export async function withApi(
   parts: CliParts,
   work: (api: Api) => Promise<void>,
-  { needsOrganization = true, runsWorker = false }: ApiOptions = {},
+  { needsOrganization = true, waitsFor }: ApiOptions = {},
 ): Promise<void> {
   const { PARLEY_URL: url, PARLEY_KEY: apiKey } = parts.environment;
   if (url && !apiKey) {
@@ -51,6 +56,10 @@ export async function withApi(
   }
   if (url && apiKey) {
     return work({ rest: new ParleyClient({ url, apiKey }).rest, defaultOrganization: undefined });
+  }
+  if (waitsFor !== undefined && (await findRunning(parseConfig(parts.environment).dataDir)) !== undefined) {
+    const { client, end } = await openAccess(parts, {}, { name: waitsFor, scopes: ['read', 'write'] });
+    return work({ rest: client.rest, defaultOrganization: undefined }).finally(end);
   }
   await withSession(parts, async (session) => {
     if (needsOrganization) await organizationOf(session, {});
@@ -62,7 +71,7 @@ export async function withApi(
       rateLimits: { perKey: false, perAddress: false },
       info: { title: 'Parley', version: VERSION },
     });
-    const worker = runsWorker && session.isAlone ? await startWorker(session) : null;
+    const worker = waitsFor !== undefined && session.isAlone ? await startWorker(session) : null;
     try {
       const client = new ParleyClient({ url: 'http://127.0.0.1', apiKey: 'operator', fetch: fetchFrom(server) });
       await work({ rest: client.rest, defaultOrganization: FIRST_ORGANIZATION });
@@ -109,9 +118,29 @@ export async function dataOf<T>(call: Reply<T>, missing: string): Promise<T> {
     throw new CliError(`Parley cannot be reached: ${cause instanceof Error ? cause.message : String(cause)}`);
   });
   if (data !== undefined) return data;
-  // The operator gave options, which are members of the body.
   const { message } = refusalOf(response, error);
-  throw new CliError(response.status === 404 ? missing : message.replaceAll(/(^|; )body\./g, '$1'));
+  throw new CliError(response.status === 404 ? missing : inTermsOfOptions(message));
+}
+
+/** Options of commands whose names differ from those of the members that they set. */
+const OPTIONS: Readonly<Record<string, string>> = {
+  url: '<url>',
+  scan_depth: '--depth',
+  max_pages: '--pages',
+  knowledge_graph: '--graph',
+  expires_at: '--expires',
+  grace_seconds: '--grace',
+  display_name: '--name',
+  owner_id: '--owner',
+  organization_id: '--organization',
+};
+
+/** The operator gave options, which are members of the body, or of the query. */
+function inTermsOfOptions(message: string): string {
+  return message.replaceAll(
+    /(^|; )(?:body|query)\.([a-z_]+)(?:\.[\w.]+)?: (?:Value error, )?/g,
+    (_all, before: string, member: string) => `${before}${OPTIONS[member] ?? `--${member.replaceAll('_', '-')}`}: `,
+  );
 }
 
 interface PrintOptions<T> {

@@ -44,22 +44,29 @@ export function searchCommand(parts: CliParts): Command {
 
 async function crawl(parts: CliParts, url: string, options: CrawlOptions): Promise<void> {
   const work = async ({ rest }: { readonly rest: RestClient }): Promise<void> => {
-    const graph = (await graphOf(rest, options.graph)) ?? (await newGraph(rest, options.graph));
+    const known = await graphOf(rest, options.graph);
+    const graph = known ?? (await newGraph(rest, options.graph));
     const body = {
       url,
       knowledge_graph: graph,
       scan_depth: Number(options.depth),
       max_pages: Number(options.pages),
     };
-    const { id } = await dataOf(rest.POST('/api/v1/crawls', { body }), 'there are no crawls');
+    const { id } = await dataOf(rest.POST('/api/v1/crawls', { body }), 'there are no crawls').catch(
+      async (error: unknown) => {
+        // A graph that was created for a crawl that was refused would stay empty.
+        if (known === null) await rest.DELETE('/api/v1/knowledge/{id}', { params: { path: { id: graph } } });
+        throw error;
+      },
+    );
     const ended = await untilEnded(parts, rest, id);
-    if (!ended.status.startsWith('Completed')) throw new CliError(ended.status);
+    if (ended.status?.startsWith('Completed') !== true) throw new CliError(ended.status ?? 'The crawl has no status');
     const isReady = await untilIngested(parts, rest, ended);
     const { failures, ...stats } = ended.crawl_stats;
     const failed = Object.entries(failures).map(([reason, count]) => `${reason}: ${count}`);
     printOne(parts, options, { id, graph, status: ended.status, ...stats, failures: failed, ...isReady });
   };
-  await withApi(parts, work, { runsWorker: true });
+  await withApi(parts, work, { waitsFor: 'crawl' });
 }
 
 async function search(
@@ -125,7 +132,7 @@ async function untilEnded({ terminal }: CliParts, rest: RestClient, id: string):
     for (;;) {
       const crawl = await dataOf(rest.GET('/api/v1/crawls/{id}', { params: { path: { id } } }), 'the crawl is gone');
       const { pages, pending } = crawl.crawl_stats;
-      const hasEnded = HAS_ENDED.test(crawl.status);
+      const hasEnded = HAS_ENDED.test(crawl.status ?? '');
       const planned = Math.max(1, Math.min(crawl.max_pages, pages + pending));
       bar.update(hasEnded ? 1 : pages / planned, { status: crawl.status });
       if (hasEnded) return crawl;

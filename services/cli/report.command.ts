@@ -34,10 +34,10 @@ async function report(parts: CliParts, query: string, { graph: name, json: isJso
     const body = { query, knowledge_graph: graph };
     const { id } = await dataOf(rest.POST('/api/v1/reports', { body }), 'there are no reports');
     const ended = await untilEnded(parts, rest, id);
-    if (ended.status !== 'Ready') throw new CliError(ended.status);
+    if (ended.status !== 'Ready') throw new CliError(ended.status ?? 'The report has no status');
     parts.print(isJson === true ? json(ended) : shown(ended.results));
   };
-  await withApi(parts, work, { runsWorker: true });
+  await withApi(parts, work, { waitsFor: 'report' });
 }
 
 async function untilEnded({ terminal }: CliParts, rest: RestClient, id: string): Promise<Report> {
@@ -47,7 +47,7 @@ async function untilEnded({ terminal }: CliParts, rest: RestClient, id: string):
     for (;;) {
       const params = { path: { id } };
       const found = await dataOf(rest.GET('/api/v1/reports/{id}', { params }), 'the report is gone');
-      const hasEnded = HAS_ENDED.test(found.status);
+      const hasEnded = HAS_ENDED.test(found.status ?? '');
       const { searched, questions } = found.progress;
       // Edges are followed after the last question.
       bar.update(hasEnded ? 1 : searched / (questions + 1), found.progress);

@@ -5,7 +5,7 @@ import type { ChannelSubscription, ParleyClient, SubscriptionState } from '#libs
 
 import { ORGANIZATION_OPTION, type CliParts } from './command-context.ts';
 import { CliError } from './errors.ts';
-import { openAccess, type Access, type AccessOptions } from './tail.access.ts';
+import { openAccess, type Access, type AccessOptions } from './access.ts';
 import { coloured, plain, TailLines } from './tail.lines.ts';
 
 interface TailOptions extends AccessOptions {
@@ -33,7 +33,7 @@ async function run(parts: CliParts, channelId: string, options: TailOptions): Pr
   // `parley tail … | head`
   process.stdout.on('error', onInterrupt);
   try {
-    const access = await openAccess(parts, options);
+    const access = await openAccess(parts, options, { name: 'tail', scopes: ['read'] });
     try {
       const lines = new TailLines(parts.screen === undefined ? plain : coloured);
       lines.learn((await channelOf(access, channelId)).participants);

@@ -62,16 +62,42 @@ const BENCHMARKS = [
 const FULL: Scale = { seconds: 5, warmUpSeconds: 3, amount: 1 };
 const QUICK: Scale = { seconds: 2, warmUpSeconds: 1.5, amount: 0.25 };
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    runs: { type: 'string' },
-    quick: { type: 'boolean', default: false },
-    'quiet-wait': { type: 'string', default: '5' },
-    json: { type: 'string' },
-    list: { type: 'boolean', default: false },
-  },
-});
+const USAGE = `npm run bench -- [row…] [options]
+
+  row…                  rows of the table to measure; default: all
+  --runs <number>       runs of each row, whose median counts; default: 5, with --quick 3
+  --quick               shorter runs
+  --quiet-wait <s>      seconds to wait for a quiet machine before each run; default: 5
+  --json <file>         also write the results as JSON
+  --list                print the names of the rows`;
+
+const { values, positionals } = argumentsOf(() =>
+  parseArgs({
+    allowPositionals: true,
+    options: {
+      runs: { type: 'string' },
+      quick: { type: 'boolean', default: false },
+      'quiet-wait': { type: 'string', default: '5' },
+      json: { type: 'string' },
+      list: { type: 'boolean', default: false },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
+  }),
+);
+if (values.help) {
+  console.log(USAGE);
+  process.exit(0);
+}
+
+/** Ends the process for options that there are not. */
+function argumentsOf<T>(parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
+    process.exit(1);
+  }
+}
 
 const names = BENCHMARKS.map(({ name }) => name);
 const unknown = positionals.filter((name) => !names.includes(name));

@@ -83,7 +83,7 @@ describe('CommandOutbox', () => {
     outbox.take(0, LIMIT);
     outbox.connected();
     const unsent = outbox.add('typing', undefined, 'b');
-    outbox.abandon('closed');
+    outbox.abandon('closed', { isClosed: false });
     await expect(sent).rejects.toThrow('closed; command a was sent but not answered');
     await expect(unsent).rejects.toThrow('closed; command b was not sent');
   });

@@ -30,6 +30,7 @@ export interface Acknowledgement {
 
 interface Pending {
   readonly frame: CommandFrame;
+  readonly answer: Promise<Acknowledgement>;
   readonly resolve: (acknowledgement: Acknowledgement) => void;
   readonly reject: (error: CommandError) => void;
   sent: boolean;
@@ -61,10 +62,11 @@ export class CommandOutbox {
     if (this.#pending.size >= MAX_PENDING) {
       return Promise.reject(new CommandError('too_many_commands', `${MAX_PENDING} commands wait for their answers`));
     }
-    return new Promise((resolve, reject) => {
-      const frame: CommandFrame = { frame: 'command', id, type, ...(data !== undefined && { data }) };
-      this.#pending.set(id, { frame, resolve, reject, sent: false, attempted: false });
-    });
+    const frame: CommandFrame = { frame: 'command', id, type, ...(data !== undefined && { data }) };
+    let settling!: Pick<Pending, 'resolve' | 'reject'>;
+    const answer = new Promise<Acknowledgement>((resolve, reject) => (settling = { resolve, reject }));
+    this.#pending.set(id, { frame, answer, ...settling, sent: false, attempted: false });
+    return answer;
   }
 
   /** On a new connection, unanswered commands are sent again. */
@@ -114,9 +116,14 @@ export class CommandOutbox {
     command.reject(new CommandError(answer.code, sentenceOf(answer.detail), more));
   }
 
-  /** Rejects all commands. Those that were sent may have been run. */
-  abandon(reason: string): void {
-    for (const { frame, attempted, reject } of this.#pending.values()) {
+  /**
+   * Rejects all commands. Those that were sent may have been run.
+   *
+   * @param isClosed whether the program has closed the subscription: it need not await what it leaves behind
+   */
+  abandon(reason: string, { isClosed }: { readonly isClosed: boolean }): void {
+    for (const { frame, answer, attempted, reject } of this.#pending.values()) {
+      if (isClosed) answer.catch(() => undefined);
       const fate = attempted ? 'sent but not answered' : 'not sent';
       reject(new CommandError('not_acknowledged', `${reason}; command ${frame.id} was ${fate}`));
     }

@@ -168,7 +168,7 @@ export class ChannelSubscription implements AsyncIterable<ChannelEvent> {
     if (this.#state.state === 'closed') return;
     this.#detach();
     const why = error === null ? 'the subscription was closed' : error.message;
-    this.#link.outbox.abandon(why);
+    this.#link.outbox.abandon(why, { isClosed: error === null });
     this.#enter({ state: 'closed', error });
     const taker = this.#taker;
     this.#taker = null;

@@ -12,6 +12,7 @@ import {
   eventStreamResponse,
   httpUrl,
   idParam,
+  idFilter,
   idReference,
   pageMetaSchema,
   pageQuery,
@@ -51,7 +52,7 @@ const listQuery = z.object({
     default: true,
     description: 'Crawls that were not deactivated, or those that were; `null`: both',
   }),
-  knowledge_graph: queryOption(idReference()),
+  knowledge_graph: queryOption(idFilter()),
 });
 const pageSchema = z.object({ items: z.array(crawlSchema), meta: pageMetaSchema }).meta({ id: 'CrawlPage' });
 

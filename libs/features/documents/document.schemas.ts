@@ -2,6 +2,7 @@ import { z } from 'zod';
 
 import {
   eventStreamQuery,
+  idFilter,
   idParam,
   idReference,
   jsonMap,
@@ -91,7 +92,7 @@ export const documentEventsQuery = z.object(eventStreamQuery);
 
 export const listDocumentsQuery = z.object({
   ...pageQuery,
-  knowledge_graph: idReference({ description: 'Only documents of this knowledge graph' }).optional(),
+  knowledge_graph: idFilter({ description: 'Only documents of this knowledge graph' }).optional(),
   status: text({ description: 'Only documents of this status: `Failed` matches every reason' }).optional(),
-  crawl: idReference({ description: 'Only documents of this crawl' }).optional(),
+  crawl: idFilter({ description: 'Only documents of this crawl' }).optional(),
 });

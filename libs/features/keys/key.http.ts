@@ -94,7 +94,7 @@ const rotateKeyBody = z
   .nullish()
   .meta({ id: 'ApiKeyRotate' });
 
-const params = z.object({ id: idParam('Id of the key') });
+const params = z.object({ id: idParam('Id of the key', { isUuid: false }) });
 const ofOrganization = z.object({ organization_id: organizationReference });
 
 const listKeysQuery = z.object({

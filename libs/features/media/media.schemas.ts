@@ -2,6 +2,7 @@ import { z } from 'zod';
 
 import {
   httpUrl,
+  idFilter,
   idParam,
   idReference,
   pageMetaSchema,

@@ -102,6 +102,8 @@ async function bodyOf(request: FastifyRequest, content: Readable, { blobs }: Upl
   });
 }
 
+const NO_FILE = 'the body is the file, and there is none; `Upload-Length` without a body begins a resumable upload';
+
 function postRoute(app: HttpApp, parts: UploadRouteParts): void {
   app.post(
     '/api/v1/media/uploads',
@@ -126,7 +128,7 @@ function postRoute(app: HttpApp, parts: UploadRouteParts): void {
       const length = request.headers['upload-length'];
       if (length !== undefined && length > MAX_FILE_BYTES) throw tooLarge();
       const file = request.body as Blob | undefined;
-      if (length === undefined && !file?.bytes) throw invalid(['body'], 'Field required', null, 'missing');
+      if (length === undefined && !file?.bytes) throw invalid(['body'], NO_FILE, null);
       await requireDestinations(request, parts, query, 'query');
       if (length !== undefined) return begin(request, reply, parts, { length, described: descriptionOf(query) });
       const created = await createItem(request, parts, {

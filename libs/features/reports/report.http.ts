@@ -8,6 +8,7 @@ import {
   eventStreamQuery,
   eventStreamResponse,
   idParam,
+  idFilter,
   idReference,
   pageMetaSchema,
   pageQuery,
@@ -32,7 +33,7 @@ const params = z.object({ id: idParam('Id of the report') });
 const listQuery = z.object({
   ...pageQuery,
   status: queryOption(text({ max: 256, description: 'The first word of the status, such as `Failed`' })),
-  knowledge_graph: queryOption(idReference()),
+  knowledge_graph: queryOption(idFilter()),
 });
 const pageSchema = z.object({ items: z.array(reportSchema), meta: pageMetaSchema }).meta({ id: 'ReportPage' });
 

@@ -68,6 +68,7 @@ export type { SentPage } from './replies.ts';
 export { commandContext } from './request-context.ts';
 export {
   httpUrl,
+  idFilter,
   idParam,
   givenId,
   idReference,

@@ -11,14 +11,29 @@ const PROBE_MS = 2_000;
 /** Requests within this time share one check of the stores. */
 const REUSE_MS = 250;
 
-/** `/health/live`, `/health/ready` and `/metrics`: for orchestrators, without authentication. */
+/** `/` names the parts of the API; `/health/live`, `/health/ready` and `/metrics` are for orchestrators. All are public. */
 export function operationRoutes(
   app: HttpApp,
-  { probes = [], metrics }: HttpServerOptions,
+  { probes = [], metrics, info }: HttpServerOptions,
   isStopping: () => boolean,
 ): void {
   const config = { public: true };
   const schema = { hide: true };
+  const entry = Buffer.from(
+    JSON.stringify({
+      name: info.title,
+      version: info.version,
+      documentation: '/docs',
+      openapi: '/openapi.json',
+      asyncapi: '/asyncapi.json',
+      health: '/health/ready',
+      metrics: '/metrics',
+    }),
+  );
+  app.get('/', { config, schema }, (_request, reply) => {
+    void reply.type(JSON_TYPE).send(entry);
+  });
+
   const alive = Buffer.from('{"status":"ok"}');
   app.get('/health/live', { config, schema }, (_request, reply) => {
     void reply.type(JSON_TYPE).header('cache-control', 'no-store').send(alive);

@@ -48,8 +48,13 @@ async function write(parts: CliParts, output: string | undefined, lines: Readabl
     await rename(next, output);
   } catch (error) {
     await rm(next, { force: true });
-    throw error;
+    throw isOfFiles(error) ? new CliError(`${output} cannot be written: ${error.message}`) : error;
   }
+}
+
+/** Whether the system refuses to write, and not the stores. */
+function isOfFiles(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error;
 }
 
 const PAGE = 200;

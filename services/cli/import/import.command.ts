@@ -72,6 +72,11 @@ async function run(parts: CliParts, path: string, options: ImportOptions): Promi
       });
       if (stop.signal.aborted) throw new CliError('interrupted; run the same command to resume');
       if (counts.imported + counts.already + counts.channels === 0) throw new CliError('nothing could be imported');
+      if (counts.bad > 0) {
+        throw new CliError(
+          `${counts.bad} bad ${counts.bad === 1 ? 'line was' : 'lines were'} left out; the rest was imported`,
+        );
+      }
     });
   } finally {
     process.off('SIGINT', onInterrupt);

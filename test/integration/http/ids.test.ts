@@ -66,9 +66,8 @@ describe.each(FORMS)('a UUID %s', (_form, formed) => {
     const participant = { type: 'authenticated_user', user_id: formed(api.userId) };
     const posted = await call('POST', `/api/v1/channels/${of('channel')}/interactions`, { content: [], participant });
     expect(posted.json.participant.user_id).toBe(api.userId);
-    const prompted = await call('POST', `/api/v1/agents/${of('agent')}/prompt`, { prompt: '' });
-    expect(prompted.status).not.toBe(404);
-    expect(prompted.status).not.toBe(422);
+    const prompted = await call('POST', `/api/v1/agents/${of('agent')}/prompt`, { prompt: 1 });
+    expect(prompted.json.detail).toMatchObject([{ loc: ['body', 'prompt'] }]);
   });
 
   it('stays as it is where the client defines the id', async () => {

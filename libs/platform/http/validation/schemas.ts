@@ -134,13 +134,16 @@ export function queryBooleanOrNull({
 export const queryOption = (schema: z.ZodType<string, string>): z.ZodOptional<z.ZodType<string, string>> =>
   schema.optional().meta({ type: ['string', 'null'] });
 
-/** An id in a path, parsed to its canonical form. An impossible one is 404 without a look-up. */
-export function idParam(description?: string): z.ZodType<string, string> {
+/**
+ * An id in a path, parsed to its canonical form; `isUuid: false` for ids that only look like UUIDs. An impossible one is
+ * 404 without a look-up.
+ */
+export function idParam(description?: string, { isUuid = true } = {}): z.ZodType<string, string> {
   const notFound: CustomIssueParams = { notFound: true };
   return z
     .string()
     .refine((value) => ENTITY_ID.test(value), { params: notFound })
-    .transform(canonicalId)
+    .transform((value) => (isUuid ? canonicalId(value) : value))
     .meta(facts({ description }));
 }
 
@@ -176,6 +179,12 @@ export const idReference = (described: Described = {}): z.ZodType<string, string
   givenId(described)
     .transform(canonicalId)
     .meta(facts({ type: 'string', pattern: ENTITY_ID.source, ...described }));
+
+/** An entity's id as a filter of a list, parsed to its canonical form; an impossible one finds nothing. */
+export const idFilter = (described: Described = {}): z.ZodType<string, string> =>
+  text({ max: 256, ...described })
+    .transform(canonicalId)
+    .meta(facts({ type: 'string', maxLength: 256, ...described }));
 
 /**
  * An http or https URL of at most 2,083 characters; not normalized. The contract has strings where Parley needs URLs,

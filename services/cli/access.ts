@@ -1,4 +1,4 @@
-/** URL and API key of the Parley that `tail` follows. */
+/** URL and API key of a running Parley, for commands that need the server and not only its stores. */
 import { findRunning } from '#infra/data-folder/index.ts';
 import { ParleyClient } from '#libs/client/src/index.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
@@ -14,6 +14,13 @@ export interface AccessOptions extends OrganizationOptions {
   readonly url?: string;
 }
 
+/** The key that is created for a command. */
+export interface KeyOfCommand {
+  /** Of the command, such as `tail`. */
+  readonly name: string;
+  readonly scopes: readonly ('read' | 'write')[];
+}
+
 export interface Access {
   readonly client: ParleyClient;
   readonly url: string;
@@ -25,12 +32,11 @@ export interface Access {
 const KEY_LASTS_MS = 24 * 3_600_000;
 
 /**
- * Uses the key in `PARLEY_KEY`. Without it, creates a key with the scope `read`, which requires the stores of the
- * installation.
+ * Uses the key in `PARLEY_KEY`. Without it, creates `key`, which requires the stores of the installation.
  *
  * @throws CliError if no Parley runs here and no URL is given
  */
-export async function openAccess(parts: CliParts, options: AccessOptions): Promise<Access> {
+export async function openAccess(parts: CliParts, options: AccessOptions, wanted: KeyOfCommand): Promise<Access> {
   const { dataDir } = parseConfig(parts.environment);
   const url = options.url ?? given(parts, 'PARLEY_URL') ?? (await findRunning(dataDir))?.baseUrl;
   if (url === undefined) {
@@ -43,7 +49,7 @@ export async function openAccess(parts: CliParts, options: AccessOptions): Promi
     throw new CliError('a remote Parley requires an API key: set PARLEY_KEY');
   }
   // Closes the session right away: Parley may restart while the command runs, and its stores with it.
-  const key = await withSession(parts, (session) => makeKey(session, options));
+  const key = await withSession(parts, (session) => makeKey(session, options, wanted));
   return { url, client: new ParleyClient({ url, apiKey: key.secret }), end: () => revoke(parts, key) };
 }
 
@@ -64,12 +70,12 @@ interface OwnKey {
   readonly secret: string;
 }
 
-async function makeKey(session: Session, options: AccessOptions): Promise<OwnKey> {
+async function makeKey(session: Session, options: AccessOptions, { name, scopes }: KeyOfCommand): Promise<OwnKey> {
   const organizationId = await organizationOf(session, options);
   const expiresAt = new Date(Date.parse(systemClock.now()) + KEY_LASTS_MS).toISOString();
   const issued = await session.features.keys.issue(
     operatorContext(organizationId),
-    { name: 'parley tail', scopes: ['read'], principal: { type: 'service', id: 'parley-tail' }, expiresAt },
+    { name: `parley ${name}`, scopes: [...scopes], principal: { type: 'service', id: `parley-${name}` }, expiresAt },
     'operator',
   );
   if (!issued.ok) throw new CliError(`no key could be created: ${issued.rejection.reason}`);

@@ -1241,6 +1241,7 @@ export interface components {
                 image_url: string | null;
             };
             instructions: string | null;
+            /** @default [] */
             interest_tags: string[];
             /** @description A deactivated agent joins no channels and answers nothing */
             is_active: boolean;
@@ -1249,8 +1250,10 @@ export interface components {
                 id: string;
                 name: string;
             } | null;
+            /** @default 0.1 */
             logic_model_temperature: number;
             mcp_servers: components["schemas"]["McpServer"][];
+            /** @default {} */
             meta_data: {
                 [key: string]: unknown;
             };
@@ -1259,14 +1262,18 @@ export interface components {
             name: string;
             /** @description Null in frames */
             organization: components["schemas"]["OrganizationSummary"] | null;
-            /** @description Lists omit the agent unless they ask for personal ones */
+            /**
+             * @description Lists omit the agent unless they ask for personal ones
+             * @default false
+             */
             personal: boolean | null;
+            /** @default  */
             personality: string;
             point_of_interest: components["schemas"]["PointOfInterest"] | null;
             /** @enum {string} */
             runtime: "parley" | "external";
             tools: string[] | null;
-            use_default_temperature: boolean;
+            /** @default jqcCZkN6Knx8BJ5TBdYR */
             voice_id: string;
             /** @description Shown to keys with the scope `admin`, as it may hold a token; null for all others, and in frames */
             webhook_url: string | null;
@@ -1276,7 +1283,7 @@ export interface components {
             agent_address?: string | null;
             agent_capabilities?: string | null;
             agent_handle?: string | null;
-            /** @description Whether clients may render the HTML of its answers; otherwise they escape it */
+            /** @description Whether clients may render the HTML of its answers */
             allow_html_responses?: boolean | null;
             category?: ("business_owner" | "co_founder" | "marketing" | "sales" | "operations" | "research" | "freelancer" | "influencers" | "gig_economy" | "companies" | "brands" | "community_leader" | "developer" | "education" | "personal" | "alliance" | "solo_preneur" | "content_creator" | "consultant" | "tech_startup" | "agent_creator") | null;
             description?: string | null;
@@ -1305,8 +1312,6 @@ export interface components {
             runtime?: ("parley" | "external") | null;
             /** @description The only tools that the agent may use; default: all that its features allow */
             tools?: string[] | null;
-            /** @description Whether the model endpoint's own default is used, and `logic_model_temperature` is not sent */
-            use_default_temperature?: boolean | null;
             voice_id?: string | null;
             website?: string | null;
         };
@@ -1354,16 +1359,22 @@ export interface components {
             agent_capabilities: string | null;
             agent_handle: string | null;
             agent_url: string | null;
+            /** @default false */
             allow_html_responses: boolean;
             /** @description Id of the participant record, used to remove the participant */
             chat_user_id: string;
+            /** @default  */
             description: string;
             id: string;
             image_url: string | null;
+            /** @default true */
             is_active: boolean;
+            /** @default false */
             is_verified: boolean;
+            /** @default  */
             name: string;
             organization: components["schemas"]["OrganizationSummary"] | null;
+            /** @default  */
             personality: string;
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -1409,7 +1420,7 @@ export interface components {
             agent_address?: string | null;
             agent_capabilities?: string | null;
             agent_handle?: string | null;
-            /** @description Whether clients may render the HTML of its answers; otherwise they escape it */
+            /** @description Whether clients may render the HTML of its answers */
             allow_html_responses?: boolean | null;
             category?: ("business_owner" | "co_founder" | "marketing" | "sales" | "operations" | "research" | "freelancer" | "influencers" | "gig_economy" | "companies" | "brands" | "community_leader" | "developer" | "education" | "personal" | "alliance" | "solo_preneur" | "content_creator" | "consultant" | "tech_startup" | "agent_creator") | null;
             description?: string | null;
@@ -1438,8 +1449,6 @@ export interface components {
             runtime?: ("parley" | "external") | null;
             /** @description The only tools that the agent may use; default: all that its features allow */
             tools?: string[] | null;
-            /** @description Whether the model endpoint's own default is used, and `logic_model_temperature` is not sent */
-            use_default_temperature?: boolean | null;
             voice_id?: string | null;
             website?: string | null;
         };
@@ -1564,6 +1573,7 @@ export interface components {
                 image_url: string | null;
             };
             instructions: string | null;
+            /** @default [] */
             interest_tags: string[];
             /** @description A deactivated agent joins no channels and answers nothing */
             is_active: boolean;
@@ -1572,8 +1582,10 @@ export interface components {
                 id: string;
                 name: string;
             } | null;
+            /** @default 0.1 */
             logic_model_temperature: number;
             mcp_servers: components["schemas"]["McpServer"][];
+            /** @default {} */
             meta_data: {
                 [key: string]: unknown;
             };
@@ -1582,8 +1594,12 @@ export interface components {
             name: string;
             /** @description Null in frames */
             organization: components["schemas"]["OrganizationSummary"] | null;
-            /** @description Lists omit the agent unless they ask for personal ones */
+            /**
+             * @description Lists omit the agent unless they ask for personal ones
+             * @default false
+             */
             personal: boolean | null;
+            /** @default  */
             personality: string;
             point_of_interest: components["schemas"]["PointOfInterest"] | null;
             /** @enum {string} */
@@ -1591,7 +1607,7 @@ export interface components {
             /** @description What was found at the `mcp_servers` that the request sets */
             tool_servers?: components["schemas"]["AgentToolServer"][];
             tools: string[] | null;
-            use_default_temperature: boolean;
+            /** @default jqcCZkN6Knx8BJ5TBdYR */
             voice_id: string;
             /** @description Shown to keys with the scope `admin`, as it may hold a token; null for all others, and in frames */
             webhook_url: string | null;
@@ -1734,6 +1750,7 @@ export interface components {
             type: "complete_payment";
         };
         Crawl: {
+            /** @default {} */
             crawl_stats: {
                 /** @description Of all responses, decoded */
                 bytes: number;
@@ -1757,6 +1774,7 @@ export interface components {
                 skipped: number;
                 unchanged: number;
             };
+            /** @default [] */
             crawled_urls: {
                 document_id: string | null;
                 /** @description Why there is no document, or why it is that of an earlier scan */
@@ -1771,17 +1789,22 @@ export interface components {
             created: string;
             error_details: string | null;
             id: string;
+            /** @default true */
             is_active: boolean;
             knowledge_graph: string | null;
             /** @description When the last scan ended; while it has not, when it was requested */
             last_scan_date: string;
+            /** @description Applies when `scan_depth` is above 1 */
             max_pages: number;
             modified: string;
             scan_depth: number;
             /** @description `Queued`, `Crawling: 3 of 50 pages`, `Completed`, `Completed: <why early>`, `Cancelled` or `Failed: <why>` */
-            status: string;
+            status: string | null;
             url: string;
-            /** @description Of the start page; empty until it is read */
+            /**
+             * @description Of the start page; empty until it is read
+             * @default {}
+             */
             website_metadata: {
                 description?: string | null;
                 icon?: string | null;
@@ -1801,10 +1824,7 @@ export interface components {
              * @default 1
              */
             scan_depth?: number;
-            /**
-             * Format: uri
-             * @description Page to start from
-             */
+            /** @description Page to start from */
             url: string;
         };
         CrawlPage: {
@@ -1848,6 +1868,7 @@ export interface components {
             external_id: string | null;
             id: string;
             modified: string;
+            /** @default  */
             name: string;
             /** @description `Queued`, `Processing`, `Ready`, or `Failed: <why>` */
             status: string | null;
@@ -1918,6 +1939,7 @@ export interface components {
             /** @description Id of the user turn */
             interaction_id: string | null;
             invocation_config: components["schemas"]["InvocationConfig"] | null;
+            /** @default false */
             mention_invite_prompt_dismissed: boolean;
             metadata: {
                 [key: string]: unknown;
@@ -1960,11 +1982,13 @@ export interface components {
             agent_metadata?: {
                 [key: string]: string;
             } | null;
+            /** @default null */
             forwarded_for_agent?: {
                 agent_address: string;
                 /** @default null */
                 agent_avatar_href?: string | null;
                 agent_name: string;
+                /** @default null */
                 image_url?: string | null;
             } | null;
             /**
@@ -2373,8 +2397,12 @@ export interface components {
             duration_ms: number | null;
             /** @description Address of the stored file; null without one. It expires */
             file_url: string | null;
-            /** @description Usual extension of such files; empty until it is known */
+            /**
+             * @description Usual extension of such files; empty until it is known
+             * @default
+             */
             format: string;
+            /** @default 0 */
             height: number;
             id: string;
             /** @description The interaction that shows the file in the channel */
@@ -2385,7 +2413,10 @@ export interface components {
             name: string | null;
             /** @description Of a PDF */
             pages: number | null;
-            /** @description `image`, `video`, `audio`, `document`, `text`, `archive` or `other`; empty until it is known */
+            /**
+             * @description `image`, `video`, `audio`, `document`, `text`, `archive` or `other`; empty until it is known
+             * @default
+             */
             resource_type: string;
             /** @description The URL that the item was created with */
             source_url: string | null;
@@ -2393,7 +2424,10 @@ export interface components {
             status: string | null;
             /** @description Address of the preview: an image, or the start of a text; null without one. It expires */
             url: string | null;
-            /** @description As it is shown: of an image or a video in pixels, of a PDF in points; 0 if not measured */
+            /**
+             * @description As it is shown: of an image or a video in pixels, of a PDF in points; 0 if not measured
+             * @default 0
+             */
             width: number;
         };
         MediaContent: {
@@ -2407,6 +2441,7 @@ export interface components {
             type: "media";
         };
         MediaContentInput: {
+            /** @default null */
             media_url?: string | null;
             meta_data: components["schemas"]["MediaMetadataInput"];
             /**
@@ -2525,10 +2560,7 @@ export interface components {
             token?: string | null;
             /** @description The only tools of the server that the agent may use, by the names that the server has for them. Default: all */
             tools?: string[] | null;
-            /**
-             * Format: uri
-             * @description Its endpoint for streamable HTTP. Everybody who may read the agent sees it: put a secret into `token`
-             */
+            /** @description Its endpoint for streamable HTTP. Everybody who may read the agent sees it: put a secret into `token` */
             url: string;
         };
         NewPointOfInterestInput: {
@@ -2615,17 +2647,21 @@ export interface components {
         /** @description GeoJSON point: longitude, latitude and optionally altitude */
         Point: {
             coordinates: number[] | null;
+            /** @default Point */
             type: string;
         };
         PointOfInterest: {
             city: string;
             country: string;
+            /** @default  */
             description: string;
             display_name: string;
             external_id: string | null;
             id?: string;
+            /** @default  */
             image_url: string;
             location: components["schemas"]["Point"] | null;
+            /** @default {} */
             metadata: {
                 [key: string]: unknown;
             };
@@ -2634,6 +2670,7 @@ export interface components {
             provider_type: string;
             state: string;
             street: string;
+            /** @default  */
             url: string;
         };
         PrivateMentionRequest: {
@@ -2700,8 +2737,10 @@ export interface components {
             count: number;
             emoji: string;
             interaction_id: string;
+            /** @default false */
             reacted_by_agent: boolean;
             reacted_by_me: boolean;
+            /** @default [] */
             reactor_names: string[];
             /** @enum {string} */
             target_role: "user" | "assistant";
@@ -2741,11 +2780,12 @@ export interface components {
                 questions: number;
                 searched: number;
             };
+            /** @default What's going on in Grand Rapids, Michigan? */
             query: string;
             /** @description Markdown with numbered citations; empty until the report is `Ready` */
             results: string;
             /** @description `Queued`, `Researching`, `Ready`, `Cancelled` or `Failed: <why>` */
-            status: string;
+            status: string | null;
         };
         ReportCreateInput: {
             knowledge_graph?: string | null;
@@ -2808,19 +2848,14 @@ export interface components {
             /** @description From the request to the end; null until then */
             duration_ms: number | null;
             error: {
-                /** @description What the model endpoint said; null for keys without the scope `admin`, and if it said nothing */
-                detail: string | null;
                 message: string;
                 reason: string;
             } | null;
-            /** @description Why the model ended its last message: `stop`, `length`, `tool_calls`, `content_filter` or a word of its own */
-            finish_reason: string | null;
             id: string;
             /** @description Id of the user turn */
             interaction_id: string;
             /** @description Id of the interaction that is answered */
             message_id: string;
-            /** @description What answers; the name is the one that the endpoint gave with its last answer */
             model: {
                 kind: string;
                 name: string;
@@ -2871,8 +2906,6 @@ export interface components {
                 name: string;
                 reason: string;
             }[];
-            /** @description What the request of a model step left out, since the endpoint refuses it: parameters, tools */
-            omitted: string[];
             started: string;
             /** @description Why the model stopped, or the status of the tool call; `running` until it has finished */
             status: string;
@@ -3078,6 +3111,7 @@ export interface components {
         };
         /** @description Summary of a user */
         UserSummary: {
+            /** @default  */
             display_name: string;
             image_url: string;
         };
@@ -3123,7 +3157,7 @@ export interface operations {
                 knowledge_graph?: string;
                 /** @description Only agents of exactly this name */
                 name?: string;
-                /** @description Number of the page, from 1; 1 by default */
+                /** @description Number of the page */
                 page?: number;
                 /** @description Lists personal agents instead of the others */
                 personal?: boolean;
@@ -4040,22 +4074,6 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The events after `after` were deleted in the event store */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @enum {string} */
-                        code: "gone";
-                        detail: string;
-                        /** @description Of the first event that is left */
-                        first_sequence: number | null;
-                        request_id: string;
-                    };
-                };
-            };
             /** @description `If-Match` does not match */
             412: {
                 headers: {
@@ -4210,22 +4228,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The events after `after` were deleted in the event store */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @enum {string} */
-                        code: "gone";
-                        detail: string;
-                        /** @description Of the first event that is left */
-                        first_sequence: number | null;
-                        request_id: string;
-                    };
                 };
             };
             /** @description `If-Match` does not match */
@@ -5040,7 +5042,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Only channels that the organization owns, or does not own */
                 is_owner?: boolean;
-                /** @description Number of the page, from 1; 1 by default */
+                /** @description Number of the page */
                 page?: number;
                 /** @description Only threads of this channel */
                 parent_channel_id?: string;
@@ -5827,22 +5829,6 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The events after `after` were deleted in the event store */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @enum {string} */
-                        code: "gone";
-                        detail: string;
-                        /** @description Of the first event that is left */
-                        first_sequence: number | null;
-                        request_id: string;
-                    };
-                };
-            };
             /** @description `If-Match` does not match */
             412: {
                 headers: {
@@ -5934,7 +5920,7 @@ export interface operations {
                 interaction_id?: string;
                 /** @description By sequence; `desc`: newest first */
                 order?: "asc" | "desc";
-                /** @description Number of the page, from 1; 1 by default */
+                /** @description Number of the page */
                 page?: number;
                 /** @description Items on a page */
                 size?: number;
@@ -6225,7 +6211,7 @@ export interface operations {
                 invoked?: boolean;
                 /** @description Only decisions on this message */
                 message_id?: string;
-                /** @description Number of the page, from 1; 1 by default */
+                /** @description Number of the page */
                 page?: number;
                 /** @description Items on a page */
                 size?: number;
@@ -7051,17 +7037,17 @@ export interface operations {
             query?: {
                 /** @description `meta.next_cursor` of the page before; not together with `page` */
                 cursor?: string;
-                /** @description Crawls that were not deactivated, or those that were */
-                is_active?: boolean;
-                knowledge_graph?: string;
-                /** @description Number of the page, from 1; 1 by default */
+                /** @description Crawls that were not deactivated, or those that were; `null`: both */
+                is_active?: boolean | null;
+                knowledge_graph?: string | null;
+                /** @description Number of the page */
                 page?: number;
                 /** @description Items on a page */
                 size?: number;
                 /** @description The first word of the status, such as `Failed` */
-                status?: string;
+                status?: string | null;
                 /** @description The URL that the crawl starts from */
-                url?: string;
+                url?: string | null;
             };
             header?: {
                 /** @description Waits up to two seconds until the read models include this position */
@@ -7829,22 +7815,6 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The events after `after` were deleted in the event store */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @enum {string} */
-                        code: "gone";
-                        detail: string;
-                        /** @description Of the first event that is left */
-                        first_sequence: number | null;
-                        request_id: string;
-                    };
-                };
-            };
             /** @description `If-Match` does not match */
             412: {
                 headers: {
@@ -8058,7 +8028,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Only documents of this knowledge graph */
                 knowledge_graph?: string;
-                /** @description Number of the page, from 1; 1 by default */
+                /** @description Number of the page */
                 page?: number;
                 /** @description Items on a page */
                 size?: number;
@@ -8834,22 +8804,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The events after `after` were deleted in the event store */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @enum {string} */
-                        code: "gone";
-                        detail: string;
-                        /** @description Of the first event that is left */
-                        first_sequence: number | null;
-                        request_id: string;
-                    };
                 };
             };
             /** @description `If-Match` does not match */
@@ -10345,7 +10299,7 @@ export interface operations {
                 is_revoked?: boolean;
                 /** @description An organization other than that of the API key; requires the scope `platform` */
                 organization_id?: string;
-                /** @description Number of the page, from 1; 1 by default */
+                /** @description Number of the page */
                 page?: number;
                 /** @description Only keys of this user or service */
                 principal_id?: string;
@@ -11052,7 +11006,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Only graphs of exactly this name */
                 name?: string;
-                /** @description Number of the page, from 1; 1 by default */
+                /** @description Number of the page */
                 page?: number;
                 /** @description Items on a page */
                 size?: number;
@@ -12173,38 +12127,38 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only items that are associated with this channel */
-                community?: string;
+                community?: string | null;
                 /**
                  * @deprecated
                  * @description Only items that are associated with this channel
                  */
-                community_id?: string;
+                community_id?: string | null;
                 /** @description `meta.next_cursor` of the page before; not together with `page` */
                 cursor?: string;
                 /** @description Only items of this format, such as `png` */
-                format?: string;
+                format?: string | null;
                 /** @description Only items that are associated with this knowledge graph */
-                knowledge_graph?: string;
+                knowledge_graph?: string | null;
                 /** @description Only items of this organization: the own one, or none */
-                organization?: string;
+                organization?: string | null;
                 /**
                  * @deprecated
                  * @description Only items of this organization: the own one, or none
                  */
-                organization_id?: string;
-                /** @description Number of the page, from 1; 1 by default */
+                organization_id?: string | null;
+                /** @description Number of the page */
                 page?: number;
                 /** @description Only items of this kind, such as `image` */
-                resource_type?: string;
+                resource_type?: string | null;
                 /** @description Items on a page */
                 size?: number;
                 /** @description Only items that this user or service created */
-                twin?: string;
+                twin?: string | null;
                 /**
                  * @deprecated
                  * @description Only items that this user or service created
                  */
-                twin_id?: string;
+                twin_id?: string | null;
             };
             header?: {
                 /** @description Waits up to two seconds until the read models include this position */
@@ -13439,7 +13393,7 @@ export interface operations {
             query?: {
                 /** @description `meta.next_cursor` of the page before; not together with `page` */
                 cursor?: string;
-                /** @description Number of the page, from 1; 1 by default */
+                /** @description Number of the page */
                 page?: number;
                 /** @description Items on a page */
                 size?: number;
@@ -13996,13 +13950,13 @@ export interface operations {
             query?: {
                 /** @description `meta.next_cursor` of the page before; not together with `page` */
                 cursor?: string;
-                knowledge_graph?: string;
-                /** @description Number of the page, from 1; 1 by default */
+                knowledge_graph?: string | null;
+                /** @description Number of the page */
                 page?: number;
                 /** @description Items on a page */
                 size?: number;
                 /** @description The first word of the status, such as `Failed` */
-                status?: string;
+                status?: string | null;
             };
             header?: {
                 /** @description Waits up to two seconds until the read models include this position */
@@ -14634,22 +14588,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The events after `after` were deleted in the event store */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @enum {string} */
-                        code: "gone";
-                        detail: string;
-                        /** @description Of the first event that is left */
-                        first_sequence: number | null;
-                        request_id: string;
-                    };
                 };
             };
             /** @description `If-Match` does not match */
@@ -15562,7 +15500,7 @@ export interface operations {
                 is_active?: boolean;
                 /** @description An organization other than that of the API key; requires the scope `platform` */
                 organization_id?: string;
-                /** @description Number of the page, from 1; 1 by default */
+                /** @description Number of the page */
                 page?: number;
                 /** @description Items on a page */
                 size?: number;

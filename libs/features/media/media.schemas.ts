@@ -94,7 +94,5 @@ export const listMediaQuery = z.object({
   organization_id: filter(organization, true),
   resource_type: filter('of this kind, such as `image`'),
   format: filter('of this format, such as `png`'),
-  knowledge_graph: queryOption(
-    idReference({ description: 'Only items that are associated with this knowledge graph' }),
-  ),
+  knowledge_graph: queryOption(idFilter({ description: 'Only items that are associated with this knowledge graph' })),
 });

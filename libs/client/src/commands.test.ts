@@ -77,6 +77,21 @@ describe('CommandOutbox', () => {
     await expect(large).rejects.toMatchObject({ code: 'too_large' });
   });
 
+  it('leaves no unhandled rejection of commands that the program abandons by closing', async () => {
+    const rejected: unknown[] = [];
+    const note = (reason: unknown): void => void rejected.push(reason);
+    process.prependListener('unhandledRejection', note);
+    try {
+      const outbox = new CommandOutbox();
+      void outbox.add('typing', undefined, 'a');
+      outbox.abandon('closed', { isClosed: true });
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(rejected).toEqual([]);
+    } finally {
+      process.off('unhandledRejection', note);
+    }
+  });
+
   it('reports for each abandoned command whether it was sent', async () => {
     const outbox = new CommandOutbox();
     const sent = outbox.add('typing', undefined, 'a');

@@ -255,7 +255,7 @@ describe('parley import', () => {
       [LINE(1), '{"messages": [', '', '{"messages": [{"role": "ghost"}]}', LINE(2), '[]'].join('\n'),
     );
     const { stdout, stderr, exitCode } = await parley('import', path, '-o', id, '--json');
-    expect(exitCode).toBe(0);
+    expect(exitCode).toBe(1);
     const summary = JSON.parse(stdout);
     expect(summary).toMatchObject({ channels: 2, imported: 4, bad: 3 });
     expect(summary.problems.map(({ line }: { line: number }) => line)).toEqual([2, 4, 6]);
@@ -263,6 +263,7 @@ describe('parley import', () => {
       'parley: bad.jsonl:2: not JSON',
       expect.stringMatching(/^parley: bad\.jsonl:4: message 1: role: /),
       'parley: bad.jsonl:6: not a JSON object',
+      'parley: 3 bad lines were left out; the rest was imported',
     ]);
     expect(await channelsOf(key)).toHaveLength(2);
   });
@@ -337,5 +338,15 @@ describe('parley export', () => {
     const { exitCode, stderr } = await parley('export', 'nope', '--output', join(work, 'none.jsonl'));
     expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: 'parley: the organization has no channel nope\n' });
     expect(await readdir(work)).not.toContain('none.jsonl');
+  });
+
+  it('says in a sentence that a file cannot be written', { timeout: 60_000 }, async () => {
+    const { id, key } = await organization();
+    await parley('import', SLACK, '-o', id);
+    const [channel] = await channelsOf(key);
+    const output = join(work, 'no such folder', 'a.jsonl');
+    const { exitCode, stderr } = await parley('export', channel?.id ?? '', '--output', output, '-o', id);
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/^parley: .*a\.jsonl cannot be written: ENOENT[^\n]*\n$/);
   });
 });

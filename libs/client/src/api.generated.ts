@@ -1273,6 +1273,7 @@ export interface components {
             /** @enum {string} */
             runtime: "parley" | "external";
             tools: string[] | null;
+            use_default_temperature: boolean;
             /** @default jqcCZkN6Knx8BJ5TBdYR */
             voice_id: string;
             /** @description Shown to keys with the scope `admin`, as it may hold a token; null for all others, and in frames */
@@ -1283,7 +1284,7 @@ export interface components {
             agent_address?: string | null;
             agent_capabilities?: string | null;
             agent_handle?: string | null;
-            /** @description Whether clients may render the HTML of its answers */
+            /** @description Whether clients may render the HTML of its answers; otherwise they escape it */
             allow_html_responses?: boolean | null;
             category?: ("business_owner" | "co_founder" | "marketing" | "sales" | "operations" | "research" | "freelancer" | "influencers" | "gig_economy" | "companies" | "brands" | "community_leader" | "developer" | "education" | "personal" | "alliance" | "solo_preneur" | "content_creator" | "consultant" | "tech_startup" | "agent_creator") | null;
             description?: string | null;
@@ -1312,6 +1313,8 @@ export interface components {
             runtime?: ("parley" | "external") | null;
             /** @description The only tools that the agent may use; default: all that its features allow */
             tools?: string[] | null;
+            /** @description Whether the model endpoint's own default is used, and `logic_model_temperature` is not sent */
+            use_default_temperature?: boolean | null;
             voice_id?: string | null;
             website?: string | null;
         };
@@ -1420,7 +1423,7 @@ export interface components {
             agent_address?: string | null;
             agent_capabilities?: string | null;
             agent_handle?: string | null;
-            /** @description Whether clients may render the HTML of its answers */
+            /** @description Whether clients may render the HTML of its answers; otherwise they escape it */
             allow_html_responses?: boolean | null;
             category?: ("business_owner" | "co_founder" | "marketing" | "sales" | "operations" | "research" | "freelancer" | "influencers" | "gig_economy" | "companies" | "brands" | "community_leader" | "developer" | "education" | "personal" | "alliance" | "solo_preneur" | "content_creator" | "consultant" | "tech_startup" | "agent_creator") | null;
             description?: string | null;
@@ -1449,6 +1452,8 @@ export interface components {
             runtime?: ("parley" | "external") | null;
             /** @description The only tools that the agent may use; default: all that its features allow */
             tools?: string[] | null;
+            /** @description Whether the model endpoint's own default is used, and `logic_model_temperature` is not sent */
+            use_default_temperature?: boolean | null;
             voice_id?: string | null;
             website?: string | null;
         };
@@ -1607,6 +1612,7 @@ export interface components {
             /** @description What was found at the `mcp_servers` that the request sets */
             tool_servers?: components["schemas"]["AgentToolServer"][];
             tools: string[] | null;
+            use_default_temperature: boolean;
             /** @default jqcCZkN6Knx8BJ5TBdYR */
             voice_id: string;
             /** @description Shown to keys with the scope `admin`, as it may hold a token; null for all others, and in frames */
@@ -2848,14 +2854,19 @@ export interface components {
             /** @description From the request to the end; null until then */
             duration_ms: number | null;
             error: {
+                /** @description What the model endpoint said; null for keys without the scope `admin`, and if it said nothing */
+                detail: string | null;
                 message: string;
                 reason: string;
             } | null;
+            /** @description Why the model ended its last message: `stop`, `length`, `tool_calls`, `content_filter` or a word of its own */
+            finish_reason: string | null;
             id: string;
             /** @description Id of the user turn */
             interaction_id: string;
             /** @description Id of the interaction that is answered */
             message_id: string;
+            /** @description What answers; the name is the one that the endpoint gave with its last answer */
             model: {
                 kind: string;
                 name: string;
@@ -2906,6 +2917,8 @@ export interface components {
                 name: string;
                 reason: string;
             }[];
+            /** @description What the request of a model step left out, since the endpoint refuses it: parameters, tools */
+            omitted: string[];
             started: string;
             /** @description Why the model stopped, or the status of the tool call; `running` until it has finished */
             status: string;
@@ -4074,6 +4087,22 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The events after `after` were deleted in the event store */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        code: "gone";
+                        detail: string;
+                        /** @description Of the first event that is left */
+                        first_sequence: number | null;
+                        request_id: string;
+                    };
+                };
+            };
             /** @description `If-Match` does not match */
             412: {
                 headers: {
@@ -4228,6 +4257,22 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The events after `after` were deleted in the event store */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        code: "gone";
+                        detail: string;
+                        /** @description Of the first event that is left */
+                        first_sequence: number | null;
+                        request_id: string;
+                    };
                 };
             };
             /** @description `If-Match` does not match */
@@ -5827,6 +5872,22 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The events after `after` were deleted in the event store */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        code: "gone";
+                        detail: string;
+                        /** @description Of the first event that is left */
+                        first_sequence: number | null;
+                        request_id: string;
+                    };
                 };
             };
             /** @description `If-Match` does not match */
@@ -7815,6 +7876,22 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The events after `after` were deleted in the event store */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        code: "gone";
+                        detail: string;
+                        /** @description Of the first event that is left */
+                        first_sequence: number | null;
+                        request_id: string;
+                    };
+                };
+            };
             /** @description `If-Match` does not match */
             412: {
                 headers: {
@@ -8804,6 +8881,22 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The events after `after` were deleted in the event store */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        code: "gone";
+                        detail: string;
+                        /** @description Of the first event that is left */
+                        first_sequence: number | null;
+                        request_id: string;
+                    };
                 };
             };
             /** @description `If-Match` does not match */
@@ -14588,6 +14681,22 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The events after `after` were deleted in the event store */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        code: "gone";
+                        detail: string;
+                        /** @description Of the first event that is left */
+                        first_sequence: number | null;
+                        request_id: string;
+                    };
                 };
             };
             /** @description `If-Match` does not match */

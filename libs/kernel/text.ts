@@ -1,3 +1,5 @@
+import { redactedContent } from './secrets.ts';
+
 /**
  * Text that Parley did not write: of models, tools, pages, files, imports, clients. Every way in passes it through here
  * before it is stored or sent on; quoting it for models is a matter of `platform/model`.
@@ -15,9 +17,12 @@ export function admitText(text: string, max = Infinity): string {
   return text.slice(0, splitsPair(text, max) ? max - 1 : max).toWellFormed();
 }
 
-/** The same for all texts and names of members in a JSON value. Returns the same value if nothing in it changes. */
+/**
+ * The same for all texts and names of members in a JSON value, without the secrets of this process, which others may
+ * echo. Returns the same value if nothing in it changes.
+ */
 export function admitJson<T>(value: T): T {
-  if (typeof value === 'string') return admitText(value) as T;
+  if (typeof value === 'string') return redactedContent(admitText(value)) as T;
   if (typeof value !== 'object' || value === null || JSON.isRawJSON(value)) return value;
   if (Array.isArray(value)) {
     const items = value.map((item: unknown) => admitJson(item));
@@ -25,7 +30,7 @@ export function admitJson<T>(value: T): T {
   }
   let changes = false;
   const entries = Object.entries(value).map(([name, member]): [string, unknown] => {
-    const entry: [string, unknown] = [admitText(name), admitJson<unknown>(member)];
+    const entry: [string, unknown] = [admitJson(name), admitJson<unknown>(member)];
     changes ||= entry[0] !== name || !Object.is(entry[1], member);
     return entry;
   });

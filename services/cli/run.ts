@@ -1,3 +1,4 @@
+import { redacted } from '#libs/kernel/secrets.ts';
 import { parseConfig, type Variables } from '#libs/platform/config/index.ts';
 
 import { errorLines } from './errors.ts';
@@ -36,5 +37,5 @@ export async function runCli(argv: readonly string[], environment: Variables): P
 }
 
 function printError(error: unknown): void {
-  for (const line of errorLines(error)) process.stderr.write(`parley: ${line}\n`);
+  for (const line of errorLines(error)) process.stderr.write(`parley: ${redacted(line)}\n`);
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { startPrivateRedis } from '#infra/private-redis/index.ts';
-import type { Config } from '#libs/platform/config/index.ts';
+import { conceal } from '#libs/kernel/secrets.ts';
+import { passwordsIn, type Config } from '#libs/platform/config/index.ts';
 import type { LifecycleLog, StopSequence } from '#libs/platform/lifecycle/index.ts';
 import {
   startEmbeddedEventStore,
@@ -41,7 +42,9 @@ export async function startStores(config: Config, dataDir: string, options: Stor
     config.eventstoreUrl ?? eventStore(),
     config.redisUrl ?? redis(),
   ]);
-  return { eventstoreUrl: valueOf(eventstoreUrl), redisUrl: valueOf(redisUrl) };
+  const urls = { eventstoreUrl: valueOf(eventstoreUrl), redisUrl: valueOf(redisUrl) };
+  conceal(Object.values(urls).flatMap(passwordsIn));
+  return urls;
 }
 
 function valueOf(result: PromiseSettledResult<string>): string {

@@ -34,7 +34,8 @@ async function restartOn(harm: (file: string) => Promise<void>): Promise<void> {
   await parley.kill9();
   const folder = join(parley.dataDir, 'redis');
   await eventually(async () => (await redisProcessesIn(folder)).length === 0);
-  const [file = ''] = (await readdir(join(folder, 'appendonlydir'))).filter((name) => name.endsWith('.incr.aof'));
+  const files = await readdir(join(folder, 'appendonlydir'));
+  const file = files.find((name) => name.endsWith('.incr.aof')) ?? '';
   await harm(join(folder, 'appendonlydir', file));
   await parley.start();
   await parley.ready();

@@ -3,6 +3,8 @@
  * `process.env`.
  */
 import { z } from 'zod';
+import { conceal } from '#libs/kernel/secrets.ts';
+
 import { allowedHost } from './allowed-host.ts';
 import { embeddingConfigOf, embeddingProblems, embeddingVariables } from './embedding.ts';
 import { eventStoreUrl } from './event-store-url.ts';
@@ -121,6 +123,7 @@ export class ConfigError extends Error {
  */
 export function parseConfig(variables: Variables, needs?: Needs): Config {
   const given = setVariables(variables);
+  conceal(secretsIn(given));
   const parsed = environment.safeParse(given);
   const apart = parsed.success ? [] : problemsOf(parsed.error);
   const problems = [
@@ -189,6 +192,31 @@ function missingOf(given: Variables, needs: Needs | undefined): readonly string[
 }
 
 export type Variables = Readonly<Record<string, string | undefined>>;
+
+/** Values of secret variables, of each header of a list of headers, and passwords in addresses. */
+export function secretsIn(given: Readonly<Record<string, string>>): string[] {
+  return Object.entries(given).flatMap(([name, value]) => {
+    if (environment.shape[name as VariableName].meta()?.['secret'] !== true) return passwordsIn(value);
+    const headers = [...value.matchAll(/=([^,]*)/g)].map(([, header = '']) => header.trim());
+    return name === 'OTEL_EXPORTER_OTLP_HEADERS'
+      ? [value, ...headers.flatMap((header) => [header, decoded(header)])]
+      : [value];
+  });
+}
+
+/** Passwords in addresses, `protocol://user:password@host`, as they are written and as they are meant. */
+export function passwordsIn(value: string): string[] {
+  const found = [...value.matchAll(/:\/\/[^\s/:@]*:([^\s/,]*)@/g)].map(([, password = '']) => password);
+  return found.flatMap((password) => [password, decoded(password)]);
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
 
 /** The known variables that are set. An empty one (`PORT=`) means the default, as in a shell's `${PORT:-…}`. */
 export function setVariables(variables: Variables): Record<string, string> {

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { environment, setVariables, type VariableName, type Variables } from './config.ts';
+import { environment, secretsIn, setVariables, type VariableName, type Variables } from './config.ts';
 
 export interface DescribedVariable {
   readonly name: VariableName;
@@ -12,6 +12,8 @@ export interface DescribedVariable {
 }
 
 const HIDDEN = '********';
+/** A shorter one may be a word of another variable. */
+const MIN_SECRET = 8;
 
 /**
  * Every variable with its value and source, for `parley config` and the table in the README (call it with `{}` for the
@@ -19,11 +21,14 @@ const HIDDEN = '********';
  */
 export function describeConfig(variables: Variables): readonly DescribedVariable[] {
   const given = setVariables(variables);
+  const secrets = secretsIn(given).filter((secret) => secret.length >= MIN_SECRET);
+  const shown = (value: string): string => secrets.reduce((text, one) => text.replaceAll(one, HIDDEN), value);
   return Object.entries(environment.shape).map(([name, schema]) => {
     const written = given[name];
     const fallback = defaultOf(schema);
     const meta = schema.meta();
-    const value = written === undefined ? fallback : meta?.['secret'] === true ? HIDDEN : withoutPassword(written);
+    const value =
+      written === undefined ? fallback : meta?.['secret'] === true ? HIDDEN : shown(withoutPassword(written));
     return {
       name: name as VariableName,
       value,

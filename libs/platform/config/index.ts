@@ -1,4 +1,4 @@
-export { ConfigError, parseConfig, type Config, type VariableName, type Variables } from './config.ts';
+export { ConfigError, parseConfig, passwordsIn, type Config, type VariableName, type Variables } from './config.ts';
 export { describeConfig, type DescribedVariable } from './describe-config.ts';
 export { parseEventStoreUrl, type EventStoreUrl } from './event-store-url.ts';
 export { allowedHostOf, parseAllowedHost, type AllowedHost } from './allowed-host.ts';

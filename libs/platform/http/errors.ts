@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { Fault, StreamGone } from '#libs/kernel/faults.ts';
+import { redacted } from '#libs/kernel/secrets.ts';
 import type { ValidationError } from './validation/pydantic-errors.ts';
 
 /**
@@ -107,14 +108,14 @@ export const ANSWERS = {
 
 /** Unknown errors are bugs: answers 500 without details. */
 export function answerOf(error: FastifyError | Error): Answer {
-  if (error instanceof HttpError) return { ...error, detail: error.message };
+  if (error instanceof HttpError) return { ...error, detail: redacted(error.message) };
   if (error instanceof Fault) {
     const headers =
       error.status === 503 || error.retryAfterSeconds !== undefined
         ? { 'retry-after': String(error.retryAfterSeconds ?? 1) }
         : {};
     const members = error instanceof StreamGone ? { first_sequence: error.firstSequence } : {};
-    return { status: error.status, code: error.code, detail: error.message, headers, members };
+    return { status: error.status, code: error.code, detail: redacted(error.message), headers, members };
   }
   const { statusCode } = error as Partial<FastifyError>;
   return (ANSWERS as Partial<Record<number, Answer>>)[statusCode ?? 500] ?? INTERNAL;

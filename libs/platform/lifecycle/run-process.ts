@@ -1,4 +1,5 @@
 /** Runs a process: signals, uncaught errors, time limits of the stop, exit codes. */
+import { redacted } from '#libs/kernel/secrets.ts';
 
 /** The part of a structured log that lifecycle code needs; a pino logger has it. */
 export interface LifecycleLog {
@@ -56,7 +57,8 @@ const STOP_LIMIT_MS = 30_000;
  * Exit codes: 0 after a clean stop, 1 after a failed start or stop or an uncaught error, 130 after a second signal.
  */
 export function runProcess({ start, log, stopDelayMs = () => 0, ...options }: ProcessOptions): void {
-  const print = options.print ?? ((line: string) => void process.stderr.write(`${line}\n`));
+  const write = options.print ?? ((line: string) => void process.stderr.write(`${line}\n`));
+  const print = (line: string): void => write(redacted(line));
   // A terminal that was closed: without a listener, the error would be an uncaught one and end the process.
   process.stderr.on('error', () => undefined);
   let firstSignalAt: number | undefined;

@@ -1,4 +1,6 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
+import { redacted } from '#libs/kernel/secrets.ts';
+
 import { standardOutput } from './log-output.ts';
 
 const SECRET_MEMBERS = /"(authorization|cookie|ticket|token|secret|password|api_?key)":"(?:[^"\\]|\\.)*"/gi;
@@ -8,15 +10,18 @@ const TICKETS = /parley_ticket_[0-9A-Za-z_-]+|(?<=\bticket\.)[0-9A-Za-z_-]{16,}/
 const TICKETS_IN_URLS = /([?&]ticket=)[^&\s"#\\]+/gi;
 
 /**
- * Redacts a finished log line: API keys and tickets anywhere (messages, URLs, stacks), and members with a secret name.
+ * Redacts a finished log line: the secrets of this process, API keys and tickets anywhere (messages, URLs, stacks), and
+ * members with a secret name.
  * Works on the line, because a list of paths would miss objects that are logged in the future.
  */
 function redact(line: string): string {
-  return line
+  const withoutPatterns = line
     .replace(SECRET_MEMBERS, '"$1":"[redacted]"')
     .replace(API_KEYS, 'parley_live_[redacted]')
     .replace(TICKETS, '[redacted]')
     .replace(TICKETS_IN_URLS, '$1[redacted]');
+  // Last: a secret may be a word that the patterns begin with.
+  return redacted(withoutPatterns);
 }
 
 /**

@@ -1,6 +1,8 @@
 import type * as Api from '@opentelemetry/api';
 import type * as Sdk from '@opentelemetry/sdk-trace';
 
+import { redacted } from '#libs/kernel/secrets.ts';
+
 import type { Metrics } from './metrics.ts';
 import type { EndedSpan, Spans } from './spans.ts';
 
@@ -115,12 +117,17 @@ function record(
           isRemote: true,
         });
   const kinds = { internal: api.SpanKind.INTERNAL, client: api.SpanKind.CLIENT, server: api.SpanKind.SERVER };
-  const span = tracer.startSpan(name, { kind: kinds[kind], startTime: startedMs }, parent);
+  const span = tracer.startSpan(redacted(name), { kind: kinds[kind], startTime: startedMs }, parent);
   for (const [key, value] of Object.entries({ ...attributes, 'error.type': error })) {
     if (value === null || value === undefined) continue;
-    span.setAttribute(key, typeof value === 'object' ? [...value] : value);
+    if (typeof value === 'object')
+      span.setAttribute(
+        key,
+        [...value].map((one: string) => redacted(one)),
+      );
+    else span.setAttribute(key, typeof value === 'string' ? redacted(value) : value);
   }
-  if (error !== null) span.setStatus({ code: api.SpanStatusCode.ERROR, message: error });
+  if (error !== null) span.setStatus({ code: api.SpanStatusCode.ERROR, message: redacted(error) });
   span.end(endedMs);
 }
 

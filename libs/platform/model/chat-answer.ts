@@ -81,6 +81,11 @@ export class ChatAnswer {
     return this.#finish !== null;
   }
 
+  /** Whether calls arrived that are whole. Some endpoints end their stream after calls without a reason. */
+  get hasWholeCalls(): boolean {
+    return this.#calls.areWhole;
+  }
+
   get usage(): ModelUsage {
     return this.#usage ?? NO_USAGE;
   }
@@ -96,10 +101,10 @@ export class ChatAnswer {
       if (isObject(chunk['x_groq'])) this.#readUsage(chunk['x_groq']['usage']);
       return;
     }
-    for (const choice of choices as unknown[]) {
-      // Only one choice is asked for.
-      if (isObject(choice) && (choice['index'] ?? 0) === 0) this.#addChoice(choice);
-    }
+    // Only one choice is asked for. Some servers number it by its tokens.
+    const given = (choices as unknown[]).filter(isObject);
+    const choice = given.find(({ index = 0 }) => index === 0) ?? given[0];
+    if (choice !== undefined) this.#addChoice(choice);
   }
 
   /** The parts since the last call. */

@@ -14,7 +14,8 @@ const MAX_ALL_ARGUMENTS = 131_072;
 /** Of arguments that are no object. */
 const MAX_SHOWN = 500;
 const MAX_NAME = 200;
-const MAX_ID = 512;
+/** Gateways put signatures of several thousand characters into ids. */
+const MAX_ID = 16_384;
 const ID_LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
 type CallPart = Extract<ModelPart, { type: 'tool_call' | 'invalid_tool_call' }>;
@@ -58,6 +59,12 @@ export class ChatCalls {
 
   get isEmpty(): boolean {
     return this.#drafts.length === 0;
+  }
+
+  /** Whether there are calls, all with a name and arguments that are an object. */
+  get areWhole(): boolean {
+    const isWhole = (draft: Draft): boolean => draft.name !== '' && isObject(parsedJson(draft.arguments));
+    return this.#drafts.length > 0 && this.#drafts.every(isWhole);
   }
 
   get left(): number {

@@ -175,7 +175,7 @@ async function* partsOf(
       for (const chunk of arrived.chunks) answer.add(chunk);
       if (arrived.failure !== null) throw arrived.failure;
       isDone = arrived.isDone || next.done === true;
-      if (isDone && !arrived.isDone && !answer.hasFinish) {
+      if (isDone && !arrived.isDone && !answer.hasFinish && !answer.hasWholeCalls) {
         throw new Failure('bad_response', 'the answer of the model has no end');
       }
     } catch (error) {

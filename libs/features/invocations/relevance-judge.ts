@@ -38,8 +38,8 @@ const FACTS = 10;
 export const MAX_QUESTIONS = 32;
 /** Of the message, and of each text that describes the agent. */
 const MAX_TEXT = 4_000;
-/** One word; for a model that reasons first, a few more. */
-const MAX_OUTPUT_TOKENS = 128;
+/** One word, after the thoughts of a model that reasons: those alone take up to 2,000 tokens of an answer. */
+const MAX_OUTPUT_TOKENS = 4_096;
 /** Of an answer that may still be one word. */
 const MAX_ANSWER = 20;
 

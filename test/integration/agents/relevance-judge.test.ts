@@ -73,7 +73,7 @@ describe('the model', () => {
     await judged(says({ text: ['no'] }), { text, agent: { ...agent, modelName: 'tiny' } });
     expect(server.requests).toHaveLength(1);
     const { body } = server.requests[0]!;
-    expect(body).toMatchObject({ model: 'tiny', temperature: 0, max_tokens: 128 });
+    expect(body).toMatchObject({ model: 'tiny', temperature: 0, max_tokens: 4_096 });
     expect(body).not.toHaveProperty('tools');
     const [instructions, message, ...others] = body.messages.map(({ content }) => content ?? '');
     expect(others).toEqual([]);

@@ -11,6 +11,8 @@ export default defineConfig({
       ...(process.env['PARLEY_TEST_STORES'] === 'containers' ? [] : ['test/containers/**']),
       // Too long for `npm test`: `npm run test:runs`.
       ...(process.env['RUNS_COUNT'] === undefined ? ['test/e2e/runs.test.ts'] : []),
+      // Needs Python: `npm run test:model-endpoints`.
+      ...(process.env['MODEL_ENDPOINTS'] === undefined ? ['test/e2e/model-endpoints.test.ts'] : []),
     ],
     globals: false,
     globalSetup: 'test/support/stores/global-setup.ts',

@@ -18,6 +18,8 @@ const CAMPAIGNS = {
     env: { MEDIA_ITEMS: '200', MEDIA_ROUNDS: '20', MEDIA_STORE: 's3', HOSTILE_PDFS: '24' },
     args: ['test/e2e/media.test.ts', 'test/e2e/hostile-media.test.ts'],
   },
+  // Agents answer through LiteLLM, a proxy that translates to other APIs. Needs Python and, the first time, PyPI.
+  'model-endpoints': { env: { MODEL_ENDPOINTS: '1' }, args: ['test/e2e/model-endpoints.test.ts'] },
   // All tests, or those that arguments choose, with ten times the rounds of randomized tests.
   nightly: { env: { PARLEY_TEST_ROUNDS: '10', RUNS_COUNT: '12' }, args: [] },
   // Workers are killed, paused and replaced, and the event store too, while 300 processes of several steps run.

@@ -71,7 +71,8 @@ const answers: Said = { text: [ANSWER] };
 const search = { name: 'search_knowledge_graph', arguments: '{"query":"warehouse Bremen open"}' };
 const looksUp: Said = { reasoning: ['The handbook ', 'may say it.'], calls: [search] };
 
-describe('each family of endpoints', () => {
+/** Ten runs at once, of up to 15 steps. */
+describe('each family of endpoints', { timeout: PATIENT_MS }, () => {
   it('gives a plain answer', async () => {
     expect(await outcomes('plain', [answers])).toEqual(everywhere(ANSWER));
   });

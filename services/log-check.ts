@@ -29,7 +29,8 @@ export async function refuseLostLog({ store, feed, redis }: CheckedStores): Prom
   throw new LostLog(
     `the log lacks events that the read models hold: event ${missing.revision} of ${missing.stream} ` +
       `(position ${missing.position}) is not in it; the log ${head === null ? 'is empty' : `ends at ${encodePosition(head)}`}. ` +
-      'It was lost, set back, or replaced by another one. Either restore it: put back its files, or a backup that holds the event. ' +
+      'If another Parley uses this Redis, give this one a Redis, or a database number, of its own in REDIS_URL: nothing is lost then. ' +
+      'Otherwise the log was lost, set back, or replaced by another one. Either restore it: put back its files, or a backup that holds the event. ' +
       'Or continue without the lost events: put back an older backup if there is one, and then run ' +
       `\`npx parley rebuild ${ACCEPT_OPTION}\`, which drops the read models and builds them from the log as it is then ` +
       '("Backup and restore" in docs/operations.md)',

@@ -51,6 +51,11 @@ export function caughtUpResponse(): Buffer {
   return bytesOf(new ReadResp().setCaughtUp(new ReadResp.CaughtUp()));
 }
 
+/** Ends a read of a stream that has reached its end. */
+export function lastStreamPositionResponse(revision: number): Buffer {
+  return bytesOf(new ReadResp().setLastStreamPosition(String(revision)));
+}
+
 export function streamNotFoundResponse(stream: string): Buffer {
   const notFound = new ReadResp.StreamNotFound().setStreamIdentifier(streamIdentifier(stream));
   return bytesOf(new ReadResp().setStreamNotFound(notFound));

@@ -15,6 +15,7 @@ import {
   checkpointResponse,
   confirmationResponse,
   eventResponse,
+  lastStreamPositionResponse,
   streamNotFoundResponse,
 } from './read-responses.ts';
 
@@ -91,10 +92,14 @@ async function readPages(log: EventLog, plan: ReadPlan, count: number, out: Outg
       left--;
       if (!out.write(plan.encode(event))) await out.ready();
     }
-    if (page.next === undefined || left === 0 || out.isClosed) return;
+    if (page.next === undefined || left === 0 || out.isClosed) break;
     await nextTurn();
     page = source.page(page.next, direction, plan.filter ? PAGE_SIZE : Math.min(PAGE_SIZE, left));
   }
+  const { lastRevision } = stream === undefined || out.isClosed ? {} : log.streamInfo(stream);
+  // As the real server: forwards, where the last page reaches the end of the stream.
+  if (lastRevision === undefined || direction === 'backwards' || page.next !== undefined) return;
+  out.write(lastStreamPositionResponse(lastRevision));
 }
 
 /** Backwards, `$all` begins before the given position, a stream at the given revision: as on the real server. */

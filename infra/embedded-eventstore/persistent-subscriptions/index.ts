@@ -122,7 +122,8 @@ function serveConsumer(groups: Groups, call: ReadCall, out: Outgoing): void {
 
 function join(groups: Groups, call: ReadCall, out: Outgoing, request: ReadReq): { group: Group; consumer: Consumer } {
   const options = request.getOptions();
-  const group = groups.get(parseGroupName(options));
+  const name = parseGroupName(options);
+  const group = groups.get(name);
   const id = randomUUID();
   const consumer = group.connect({
     id,
@@ -131,7 +132,9 @@ function join(groups: Groups, call: ReadCall, out: Outgoing, request: ReadReq): 
     from: call.getPeer(),
     connectionName: String(call.metadata.get('connection-name')[0] ?? ''),
   });
-  const confirmation = new ReadResp.SubscriptionConfirmation().setSubscriptionId(id);
+  // Clients of other languages send it back with their answers, and refuse any other form.
+  const subscriptionId = `${name.source}::${name.group}`;
+  const confirmation = new ReadResp.SubscriptionConfirmation().setSubscriptionId(subscriptionId);
   out.write(bytesOf(new ReadResp().setSubscriptionConfirmation(confirmation)));
   group.pump();
   return { group, consumer };

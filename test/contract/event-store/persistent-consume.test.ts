@@ -55,6 +55,14 @@ describe('a persistent subscription to a stream', () => {
   };
 
   describe('delivers', () => {
+    test('is confirmed with the name of stream and group, which clients of other languages expect', async () => {
+      const { stream, name, connect } = await group(1);
+      const { subscription, recording } = connect();
+      await recording.delivered(1);
+      expect(subscription).toMatchObject({ id: `${stream}::${name}` });
+      await subscription.unsubscribe();
+    });
+
     test('from start: history, then new events, in order', async () => {
       const { consume, append } = await group(20);
       const recording = consume();

@@ -6,6 +6,10 @@ import {
   StreamNotFoundError,
   type ReadStreamOptions,
 } from '@eventstore/db-client';
+import { Empty, StreamIdentifier } from '@eventstore/db-client/generated/shared_pb.js';
+import { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import { ReadReq, type ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
+import { credentials } from '@grpc/grpc-js';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { collect, eventOf, indexOf, numberedEvents, range, rejectionOf, uniqueName, useEventStore } from './support.ts';
 
@@ -100,5 +104,55 @@ describe('reading a stream', () => {
       );
       expect(last && eventOf(last).revision).toBe(BigInt(count - 1));
     }
+  });
+});
+
+/** The official client for Node ignores it; those for Java, .NET and Python return it to their callers. */
+describe('the last position of a stream', () => {
+  const store = useEventStore();
+  const stream = uniqueName('last-position');
+
+  beforeAll(async () => {
+    await store.client.appendToStream(stream, numberedEvents(10));
+  });
+
+  async function lastPosition(from: number, count: number, isBackwards = false): Promise<string | null> {
+    const { hostname, port } = new URL(store.url.replace('esdb:', 'http:'));
+    const client = new StreamsClient(`${hostname}:${port}`, credentials.createInsecure());
+    const streamOptions = new ReadReq.Options.StreamOptions();
+    streamOptions.setStreamIdentifier(new StreamIdentifier().setStreamName(Buffer.from(stream).toString('base64')));
+    streamOptions.setRevision(String(from));
+    const options = new ReadReq.Options();
+    options.setStream(streamOptions);
+    options.setReadDirection(isBackwards ? 1 : 0);
+    options.setCount(String(count));
+    options.setNoFilter(new Empty());
+    options.setUuidOption(new ReadReq.Options.UUIDOption().setString(new Empty()));
+    let last: string | null = null;
+    try {
+      for await (const response of client.read(new ReadReq().setOptions(options))) {
+        expect(last).toBeNull();
+        // Parley decodes responses with an event itself, without the members of others.
+        const { hasEvent } = response as ReadResp;
+        if (hasEvent.call(response)) continue;
+        if ((response as ReadResp).hasLastStreamPosition()) last = (response as ReadResp).getLastStreamPosition();
+      }
+    } finally {
+      client.close();
+    }
+    return last;
+  }
+
+  test.each([
+    ['a read to the end', 0, 100, '9'],
+    ['a read of exactly the rest', 5, 5, '9'],
+    ['a read from beyond the end', 10, 5, '9'],
+    ['a read that ends before the end', 0, 9, null],
+  ] as const)('ends %s', async (_, from, count, expected) => {
+    expect(await lastPosition(from, count)).toBe(expected);
+  });
+
+  test('does not end a read backwards', async () => {
+    expect(await lastPosition(9, 100, true)).toBeNull();
   });
 });

@@ -14,12 +14,14 @@ export interface CutProxy {
   /** Holds back all bytes, on current and new connections, until `speak`, which delivers them. */
   silence(): void;
   speak(): void;
+  /** Connects new clients to another target; open connections stay. */
+  redirect(target: string): void;
   stop(): Promise<void>;
 }
 
 /** @param target `http://127.0.0.1:PORT`; while it is down, its clients are disconnected */
 export async function startCutProxy(target: string): Promise<CutProxy> {
-  const { hostname, port } = new URL(target);
+  let { hostname, port } = new URL(target);
   const open = new Set<Socket>();
   let silent = false;
   const server = createServer((client) => {
@@ -56,6 +58,9 @@ export async function startCutProxy(target: string): Promise<CutProxy> {
     speak() {
       silent = false;
       for (const socket of open) socket.resume();
+    },
+    redirect(next) {
+      ({ hostname, port } = new URL(next));
     },
     async stop() {
       server.close();

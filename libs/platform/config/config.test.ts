@@ -130,9 +130,16 @@ describe('configuration', () => {
     const problems = problemsOf({ REDIS_URL: 'http://:hunter2@cache', EVENTSTORE_URL: 'admin:hunter2@db' });
     expect(problems).toEqual([
       expect.stringMatching(/^EVENTSTORE_URL must look like esdb:/),
-      'REDIS_URL must be a URL like redis://… or rediss://…, or several of one kind, separated by commas',
+      'REDIS_URL must be a URL like redis://host:6379/0 or rediss://…, without options, or several of one kind, separated by commas',
     ]);
   });
+
+  it.each(['redis://cache?db=3', 'redis://cache/0?tls=true', 'redis://cache/zero', 'redis://:a#b@cache'])(
+    'refuses %s, part of which would be ignored',
+    (REDIS_URL) => {
+      expect(problemsOf({ REDIS_URL })).toHaveLength(1);
+    },
+  );
 
   it('takes the nodes of a Redis Cluster', () => {
     const REDIS_URL = 'rediss://me:pw@a:7001, rediss://b:7002/0,rediss://[::1]:7003/';

@@ -72,7 +72,8 @@ export function webUrl() {
 /** A Redis, or nodes of a cluster, separated by commas. They may contain passwords, so the message omits them. */
 export function redisUrls() {
   return z.string().refine((value) => areRedisUrls(value), {
-    error: () => 'must be a URL like redis://… or rediss://…, or several of one kind, separated by commas',
+    error: () =>
+      'must be a URL like redis://host:6379/0 or rediss://…, without options, or several of one kind, separated by commas',
   });
 }
 
@@ -113,6 +114,9 @@ function hasProtocol(value: string, protocols: readonly string[]): boolean {
 
 function areRedisUrls(value: string): boolean {
   const urls = value.split(',').map((part) => part.trim());
+  // Options in a query would be taken for options of the client, and others be ignored.
+  const areAddresses = urls.every((url) => !/[?#]/.test(url) && /^\/?\d*$/.test(URL.parse(url)?.pathname ?? ''));
+  if (!areAddresses) return false;
   // The path is the number of a database, and a cluster only has database 0.
   const canBeNodes = urls.every((url) => URL.canParse(url) && /^\/?0?$/.test(new URL(url).pathname));
   return (

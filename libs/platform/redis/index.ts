@@ -7,5 +7,6 @@ export { publishToRedis, subscribeToRedis } from './subscription.ts';
 export type { Subscription } from './subscription.ts';
 export { TopicSubscriptions } from './topics.ts';
 export type { TopicSubscription } from './node-topics.ts';
+export { missingRight } from './server-check.ts';
 export { bytesOf, textsOf } from './redis-faults.ts';
 export type { Values } from './redis-faults.ts';

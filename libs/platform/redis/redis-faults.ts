@@ -1,8 +1,11 @@
 import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
 
-/** Replies that refuse a command for now: it had no effect, and a later one may succeed. */
-const UNAVAILABLE =
-  /^(LOADING|READONLY|OOM|MISCONF|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MOVED|ASK|BUSY|NOREPLICAS|NOAUTH|WRONGPASS)\b/;
+/**
+ * Replies to a command that is wrong, which is a bug. All other replies are about the server, its limits or the rights of
+ * the user: they refuse a command for now, which had no effect, and a later command may succeed.
+ */
+const IS_BUG =
+  /^(?:WRONGTYPE|NOSCRIPT|ERR(?! (?:max|DISABLED|unknown command|command not available|this instance)))\b/i;
 
 /**
  * Maps errors of ioredis: `store_unavailable` if Redis is away, slow or refuses writes; unchanged if the command is
@@ -10,7 +13,7 @@ const UNAVAILABLE =
  */
 export function redisFault(error: unknown): unknown {
   if (error instanceof Fault) return error;
-  if (isReplyError(error) && !UNAVAILABLE.test(error.message)) return error;
+  if (isReplyError(error) && IS_BUG.test(error.message)) return error;
   return storeUnavailable('redis', error);
 }
 

@@ -5,6 +5,7 @@ import { backoffMs, within } from '#libs/platform/lifecycle/index.ts';
 
 import { RedisCluster } from './redis-cluster.ts';
 import type { RedisClient } from './redis-client.ts';
+import { describeServer, misfitOf } from './server-check.ts';
 import { SingleRedis } from './single-redis.ts';
 
 export interface RedisConnectionOptions {
@@ -24,9 +25,10 @@ export function connectRedis(url: string, options: RedisConnectionOptions = {}):
   const [first = '', ...others] = redisAddresses(url);
   const withErrors = (redis: Redis): Redis => redis.on('error', (error: Error) => options.onError?.(error));
   if (others.length === 0) {
-    const redis = withErrors(new Redis(first, CONNECTION));
+    const redis = withErrors(new Redis(first, { ...CONNECTION, reconnectOnError: onDemotion() }));
     redis.on('ready', async () => {
-      if ((await modeOf(redis)) === 'cluster') options.onMisfit?.(IS_OF_CLUSTER);
+      const misfit = misfitOf(await describeServer(redis), 'standalone', redis.options.db);
+      if (misfit !== null) options.onMisfit?.(misfit);
     });
     return new SingleRedis(redis);
   }
@@ -38,6 +40,7 @@ export function connectRedis(url: string, options: RedisConnectionOptions = {}):
       const redis = withErrors(
         new Redis({
           ...CONNECTION,
+          reconnectOnError: onDemotion(),
           host,
           port,
           ...(username !== '' && { username: decodeURIComponent(username) }),
@@ -46,25 +49,14 @@ export function connectRedis(url: string, options: RedisConnectionOptions = {}):
         }),
       );
       redis.on('ready', async () => {
+        const misfit = misfitOf(await describeServer(redis), 'cluster');
         // Once the cluster is known, another server at the address of a node counts as a node that is away.
-        const isOther = (await modeOf(redis)) === 'standalone' && cluster.nodes().length === 0;
-        if (isOther) options.onMisfit?.(IS_OF_NO_CLUSTER);
+        if (misfit !== null && cluster.nodes().length === 0) options.onMisfit?.(misfit);
       });
       return redis;
     },
   });
   return cluster;
-}
-
-const IS_OF_CLUSTER =
-  'one address is a single server, and this one is a node of a Redis Cluster; give several of its nodes, or this one twice, separated by a comma';
-const IS_OF_NO_CLUSTER =
-  'several addresses are nodes of a Redis Cluster, and there is a server that is in none; give the address of one server alone';
-
-/** `standalone`, `cluster` or `sentinel`; undefined if the server does not say. */
-async function modeOf(redis: Redis): Promise<string | undefined> {
-  const info = await redis.info('server').catch(() => '');
-  return /^redis_mode:(\w+)/m.exec(info)?.[1];
 }
 
 /** The addresses in a `REDIS_URL`. Several addresses are nodes of a cluster. */
@@ -94,6 +86,23 @@ const CONNECTION = {
   keepAlive: 5_000,
   retryStrategy: (attempt: number): number => backoffMs(attempt, { maxMs: 1_000 }),
 };
+
+/** Between two reconnections to an address that still leads to a replica. */
+const DEMOTION_MS = 1_000;
+
+/**
+ * Whether to connect again after an error. A server that was demoted behind an address that now leads to another one
+ * keeps its connections, and refuses writes on them. The command that was refused is not sent again.
+ */
+function onDemotion(): (error: Error) => boolean {
+  let last = -Infinity;
+  return ({ message }) => {
+    const now = performance.now();
+    if (!message.startsWith('READONLY') || now - last < DEMOTION_MS) return false;
+    last = now;
+    return true;
+  };
+}
 
 /** Resolves when all nodes are connected, or rejects with a fault after `timeoutMs`. */
 export async function waitForRedis(redis: RedisClient, timeoutMs: number): Promise<void> {

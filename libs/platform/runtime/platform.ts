@@ -15,7 +15,7 @@ import { openAICompatibleModel } from '#libs/platform/model/index.ts';
 import type { Model, ModelEndpoint, ModelEndpointOptions } from '#libs/platform/model/index.ts';
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
 import { ReadModel } from '#libs/platform/readmodel/index.ts';
-import { connectRedis, TopicSubscriptions, type RedisClient } from '#libs/platform/redis/index.ts';
+import { connectRedis, missingRight, TopicSubscriptions, type RedisClient } from '#libs/platform/redis/index.ts';
 import { otlpSpans, type Metrics, type OtlpOptions, type Spans } from '#libs/platform/telemetry/index.ts';
 import { Upgrades } from '#libs/platform/websocket/index.ts';
 
@@ -193,6 +193,9 @@ function redisProbe(redis: RedisClient): ReadinessProbe {
     name: 'redis',
     async check() {
       const nodes = await redis.ping();
+      const missing = (await Promise.all(redis.nodes().map(missingRight))).find((right) => right !== null);
+      if (missing !== undefined)
+        return { ok: false, detail: { reason: `the user of REDIS_URL lacks a right: ${missing}` } };
       const away = nodes.filter(({ answers }) => !answers).map(({ node }) => node);
       // What lives on the others can be had, and no other process can have more.
       return away.length === 0 ? { ok: true } : { ok: true, detail: { nodes_away: away } };

@@ -1,0 +1,2 @@
+/** A key and a topic that nothing uses, to find out which rights the user of Redis has. */
+export const RIGHTS_PROBE = 'parley:{rights}:probe';

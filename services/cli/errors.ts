@@ -6,8 +6,32 @@ export class CliError extends Error {
   override readonly name = 'CliError';
 }
 
+const FILE_PROBLEMS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file or folder',
+  ENOTDIR: 'a part of the path is not a folder',
+  EISDIR: 'it is a folder',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'the disk is read-only',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the quota of the disk is used up',
+  EFBIG: 'the file is too large',
+  EMFILE: 'too many files are open',
+};
+
+/** Whether the system refuses a file, and not the stores. */
+export function isFileError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && 'path' in error;
+}
+
+/** The reason of an error of the file system, for the operator. */
+export function fileProblem({ code = '', message }: NodeJS.ErrnoException): string {
+  return FILE_PROBLEMS[code] ?? message;
+}
+
 /** Lines for the operator, with a stack trace only for bugs. */
 export function errorLines(error: unknown): readonly string[] {
   if (error instanceof CliError || error instanceof Fault) return [error.message];
+  if (isFileError(error)) return [`${error.path} cannot be used: ${fileProblem(error)}`];
   return refusalLines(error) ?? [error instanceof Error ? (error.stack ?? error.message) : String(error)];
 }

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { parseOpenai } from '#services/cli/import/openai.format.ts';
+import { parseMessages } from '#services/cli/import/messages.format.ts';
 import type { PostInteractionBody } from '#libs/features/interactions/index.ts';
 
 const SAMPLES = join(import.meta.dirname, '../../docs/samples/assistant.jsonl');
@@ -18,7 +18,7 @@ export interface SampleMessage {
 export function sampleMessages(): SampleMessage[] {
   const lines = readFileSync(SAMPLES, 'utf8').trimEnd().split('\n');
   return lines.flatMap((line, conversation) =>
-    parseOpenai(line, { file: 'samples', line: null }).messages.map(({ key, parentKey, body }) => {
+    parseMessages('openai', line, { file: 'samples', line: null }).messages.map(({ key, parentKey, body }) => {
       const named = (name: string) => `${conversation} ${name}`;
       return { key: named(key), parentKey: parentKey === null ? null : named(parentKey), body };
     }),

@@ -1,6 +1,7 @@
 /** Conversations of the JSON-lines formats: one line is one channel with its messages. */
 import { createChannelBody } from '#libs/features/channels/index.ts';
 
+import { hasContent, type Leftovers } from './content-parts.ts';
 import {
   asObject,
   BadInput,
@@ -11,11 +12,15 @@ import {
   shortName,
   sourceTime,
 } from './import.model.ts';
-import type { ChannelDraft, MessageDraft, Place } from './import.model.ts';
+import type { ChannelDraft, MessageDraft, Place, Problem } from './import.model.ts';
 
 export interface Conversation {
   readonly channel: ChannelDraft;
   readonly messages: readonly MessageDraft[];
+  /** Messages, and parts of messages, that are not in `messages`. */
+  readonly bad: readonly Problem[];
+  /** Names of members that the metadata had no room for, once for each time. */
+  readonly leftOut: readonly string[];
 }
 
 /** @throws BadInput if the line is no JSON object */
@@ -29,19 +34,21 @@ export function objectOfLine(line: string): Record<string, unknown> {
  * The channel of a conversation. The text of the line, its number and the name of the file identify it: the same
  * text on another line, or another text in a file of the same name, is another conversation.
  *
- * @param tools definitions of the tools that the agent could call. If they exceed the limits of a channel's map, they
- * are stored as text, or left out
+ * @param source members of the line besides its messages. `tools` are definitions of the tools that the agent could
+ * call. If they exceed the limits of a channel's map, they are stored as text, or left out
  * @throws BadInput for an empty conversation, or a channel that the API would refuse
  */
 export function conversationOf(
   { place, line, format }: { readonly place: Place; readonly line: string; readonly format: string },
   source: Record<string, unknown>,
-  messages: readonly MessageDraft[],
-  tools?: unknown,
+  tree: TurnTree,
 ): Conversation {
-  if (messages.length === 0) throw new BadInput('no messages');
-  const id = source['id'] ?? source['conversation_id'];
-  const title = source['title'];
+  const { messages, bad, leftOut } = tree;
+  if (messages.length === 0) throw new BadInput(bad[0]?.reason ?? 'no messages');
+  const { title, tools, ...rest } = source;
+  const id = rest['id'] ?? rest['conversation_id'];
+  const isTitle = typeof title === 'string' && title.trim() !== '';
+  const name = isTitle ? shortName(title) : nameOf(messages, place);
   const meta = {
     source_format: format,
     source_file: place.file,
@@ -50,14 +57,35 @@ export function conversationOf(
     ...(JSON.isRawJSON(id) && { source_id: id.rawJSON }),
   };
   const described = tools === undefined ? [] : [{ tools }, { tools: JSON.stringify(tools) }, { tools_left_out: true }];
+  const withTools = described.map((more) => ({ ...meta, ...more })).find(fitsAsMap) ?? meta;
+  if ('tools_left_out' in withTools) leftOut.push('tools');
+  const other: Record<string, unknown> = { ...rest, ...(title !== name && { title }) };
+  for (const name of ['id', 'conversation_id'] as const)
+    if (other[name] === id && 'source_id' in meta) delete other[name];
   const channel = {
-    name: typeof title === 'string' && title.trim() !== '' ? shortName(title) : nameOf(messages, place),
+    name,
     participants: participantsOf(messages),
-    meta_data: described.map((more) => ({ ...meta, ...more })).find(fitsAsMap) ?? meta,
+    meta_data: withSourceFields(withTools, other, leftOut),
   };
-  const key = `${format}\n${place.file}\n${place.line}\n${line}`;
+  const key = `${format}\n${place.file}\n${place.item ?? place.line}\n${line}`;
   const body = parsedBy(createChannelBody, channel, '', 'channel: ');
-  return { channel: { key, place, body }, messages };
+  return { channel: { key, place, body }, messages, bad, leftOut };
+}
+
+/** Adds the members of the source to a map, as far as its limits allow: as they are, else as JSON, else by their names. */
+function withSourceFields(map: Record<string, unknown>, rest: Record<string, unknown>, leftOut: string[]) {
+  const fields = Object.entries(rest).filter(([, value]) => hasContent(value));
+  if (fields.length === 0) return map;
+  const all = { ...map, source_fields: Object.fromEntries(fields) };
+  if (fitsAsMap(all)) return all;
+  const kept: Record<string, unknown> = {};
+  for (const [name, value] of fields) {
+    const forms = [{ [name]: value }, { [name]: JSON.stringify(value) }];
+    const form = forms.find((one) => fitsAsMap({ ...map, source_fields: { ...kept, ...one } }));
+    if (form === undefined) leftOut.push(shortName(name));
+    else Object.assign(kept, form);
+  }
+  return Object.keys(kept).length === 0 ? map : { ...map, source_fields: kept };
 }
 
 function nameOf(messages: readonly MessageDraft[], { file, line }: Place): string {
@@ -76,7 +104,6 @@ function participantsOf(messages: readonly MessageDraft[]): object[] {
   return [...found.values()].slice(0, 1_000);
 }
 
-/** Builds the interactions of a conversation: a user's message is the root of a turn, the replies are its descendants. */
 type Content = readonly { readonly type: string }[];
 
 /** Details of a message besides its content. */
@@ -84,7 +111,10 @@ export interface About {
   readonly name?: string | undefined;
   /** In the form of the source; see `sourceTime`. */
   readonly time?: unknown;
+  /** Kept as `source_fields`, as far as it fits. */
   readonly metadata?: Record<string, unknown>;
+  /** Kept beside `source_time`. */
+  readonly marks?: Record<string, unknown>;
 }
 
 interface PendingCall {
@@ -93,14 +123,38 @@ interface PendingCall {
   readonly id: string | null;
 }
 
+/** A position in the tree: the turn that the next message belongs to, and its calls that have no result yet. */
+export interface TurnPosition {
+  readonly root: string | null;
+  readonly pending: readonly PendingCall[];
+}
+
+/** Builds the interactions of a conversation: a user's message is the root of a turn, the replies are its descendants. */
 export class TurnTree {
   readonly messages: MessageDraft[] = [];
+  readonly bad: Problem[] = [];
+  readonly leftOut: string[] = [];
   readonly #place: Place;
   #root: string | null = null;
-  #pending: PendingCall[] = [];
+  #pending: readonly PendingCall[] = [];
 
   constructor(place: Place) {
     this.#place = place;
+  }
+
+  /** Set it to continue another branch. */
+  get position(): TurnPosition {
+    return { root: this.#root, pending: this.#pending };
+  }
+
+  set position({ root, pending }: TurnPosition) {
+    this.#root = root;
+    this.#pending = pending;
+  }
+
+  /** Reports a message, or a part of one, that is left out. */
+  report(reason: string): void {
+    this.bad.push({ ...this.#place, reason });
   }
 
   user(content: Content, about: About = {}): void {
@@ -114,9 +168,9 @@ export class TurnTree {
 
   /** Instructions, which have no sender and belong to no turn. */
   system(content: Content, about: About & { readonly sourceRole: string }): void {
-    const metadata = { ...about.metadata, source_role: about.sourceRole };
+    const marks = { source_role: about.sourceRole, ...about.marks };
     const body = { participant: { type: 'system' }, content, content_role: 'channel_notification' };
-    this.#add(body, null, { ...about, metadata });
+    this.#add(body, null, { ...about, marks });
   }
 
   agent(content: Content, about: About = {}, contentRole = 'agent_response'): void {
@@ -129,7 +183,7 @@ export class TurnTree {
   ): void {
     const content = [{ type: 'tool_call', tool_name: call.name, tool_args: call.args, tool_call_id: call.id }];
     const key = this.#below({ participant: agentOf(about), content, content_role: 'tool_call' }, about);
-    this.#pending.push({ key, name: call.name, id: call.id });
+    this.#pending = [...this.#pending, { key, name: call.name, id: call.id }];
   }
 
   /** A child of its call: the call with the same id, else the oldest one without a result (of the same name, if given). */
@@ -153,8 +207,9 @@ export class TurnTree {
 
   #takeCall({ name, id }: { readonly name: string | null; readonly id: string | null }): PendingCall | null {
     const fits = (call: PendingCall): boolean => (id !== null ? call.id === id : name === null || call.name === name);
-    const at = this.#pending.findIndex(fits);
-    return at < 0 ? null : (this.#pending.splice(at, 1)[0] ?? null);
+    const call = this.#pending.find(fits) ?? null;
+    this.#pending = this.#pending.filter((one) => one !== call);
+    return call;
   }
 
   /** Adds a descendant of the turn's user message. Without one, the first such message becomes the root of the turn. */
@@ -164,10 +219,10 @@ export class TurnTree {
     return key;
   }
 
-  #add(body: object, parentKey: string | null, { time, metadata }: About): string {
+  #add(body: object, parentKey: string | null, { time, metadata = {}, marks }: About): string {
     const key = `message ${this.messages.length}`;
     const at = sourceTime(time);
-    const all = { ...metadata, ...(at !== null && { source_time: at }) };
+    const all = withSourceFields({ ...marks, ...(at !== null && { source_time: at }) }, metadata, this.leftOut);
     const checked = checkedMessage({ ...body, metadata: Object.keys(all).length === 0 ? null : all });
     this.messages.push({ place: this.#place, key, parentKey, body: checked });
     return key;
@@ -198,12 +253,14 @@ function anyMapOf(value: unknown, member: string): Record<string, unknown> {
   }
 }
 
-/** Runs `work`. @throws BadInput with the number of the message before its reason */
-export function inMessage<T>(index: number, work: () => T): T {
+/** Runs `work`, and reports its `BadInput`, and the parts that it left out, under the label of the message. */
+export function inMessage(tree: TurnTree, label: string, work: (left: Leftovers) => void): void {
+  const left: Leftovers = { members: [], problems: [] };
   try {
-    return work();
+    work(left);
   } catch (error) {
     if (!(error instanceof BadInput)) throw error;
-    throw new BadInput(`message ${index + 1}: ${error.message}`);
+    left.problems.push(error.message);
   }
+  left.problems.forEach((problem) => tree.report(`${label}: ${problem}`));
 }

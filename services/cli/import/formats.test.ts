@@ -1,11 +1,14 @@
 import { describe, expect, it, vi } from 'vitest';
 
 import { BadInput, parseSourceJson, sourceTime, textItems } from './import.model.ts';
-import { parseOpenai } from './openai.format.ts';
+import { parseChatgpt } from './chatgpt.format.ts';
+import { parseMessages } from './messages.format.ts';
 import { parseParley } from './parley.format.ts';
-import { parseSharegpt } from './sharegpt.format.ts';
+import { readValues } from './source-values.ts';
 
 const place = { file: 'talks.jsonl', line: 7 };
+const parseOpenai = parseMessages.bind(null, 'openai');
+const parseSharegpt = parseMessages.bind(null, 'sharegpt');
 const openai = (...messages: object[]) => parseOpenai(JSON.stringify({ messages }), place);
 const sharegpt = (...conversations: object[]) => parseSharegpt(JSON.stringify({ conversations }), place);
 const shape = ({ messages }: ReturnType<typeof parseOpenai>) =>
@@ -44,7 +47,7 @@ describe('OpenAI-style lines', () => {
     expect(parsed.messages[0]?.body.content).toMatchObject([{ tool_args: { arguments: '{"a":' } }]);
   });
 
-  it('write images out as text, and inline ones by their size', () => {
+  it('write images out as text, and inline ones as their JSON', () => {
     const parsed = openai({
       role: 'user',
       content: [
@@ -56,7 +59,7 @@ describe('OpenAI-style lines', () => {
     expect(parsed.messages[0]?.body.content).toEqual([
       { type: 'text', text: 'this' },
       { type: 'text', text: '[image] https://example.com/a.png' },
-      { type: 'text', text: '[image/png, 26 characters, inline]' },
+      { type: 'text', text: '{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}' },
     ]);
   });
 
@@ -131,12 +134,12 @@ describe('ShareGPT-style lines', () => {
 
   it.each([
     ['no conversations', '{"messages": []}', 'no list of conversations'],
-    ['nobody', '{"conversations": [{"value": "x"}]}', 'message 1: not {'],
-    ['nothing said', '{"conversations": [{"from": "gpt"}]}', 'message 1: not {'],
+    ['nobody', '{"conversations": [{"value": "x"}]}', 'message 1: role: '],
+    ['nothing said', '{"conversations": [{"from": "gpt"}]}', 'message 1: neither'],
     [
       'an unknown speaker',
       '{"conversations": [{"from": "constructor", "value": "x"}]}',
-      'message 1: from "constructor"',
+      'message 1: role: "constructor"',
     ],
     [
       'a call that is not JSON',
@@ -148,6 +151,293 @@ describe('ShareGPT-style lines', () => {
     const parse = () => parseSharegpt(line, place);
     expect(parse).toThrow(BadInput);
     expect(parse).toThrow(reason);
+  });
+});
+
+describe('the content of a message', () => {
+  const texts = (...content: unknown[]) =>
+    openai({ role: 'assistant', content }).messages.flatMap(({ body }) =>
+      body.content.map((item) => [body.content_role, item.type === 'text' ? item.text : item]),
+    );
+
+  it.each<[what: string, part: unknown, role: string, text: string]>([
+    ["a member that is not OpenAI's", { type: 'text', value: 'hello' }, 'agent_response', 'hello'],
+    ["an assistant's text", { type: 'text', text: { value: 'hi', annotations: [] } }, 'agent_response', 'hi'],
+    [
+      'a text with notes',
+      { type: 'text', text: { value: 'hi', annotations: [1] } },
+      'agent_response',
+      '{"type":"text"',
+    ],
+    ['a text of the responses', { type: 'output_text', text: 'hi', annotations: [] }, 'agent_response', 'hi'],
+    ['a refusal', { type: 'refusal', refusal: 'no' }, 'agent_response', 'no'],
+    ['a thought', { type: 'thinking', thinking: 'hm', signature: 'x' }, 'agent_reasoning', 'hm'],
+    ['a summary', { type: 'reasoning', summary: [{ type: 'summary_text', text: 'hm' }] }, 'agent_reasoning', 'hm'],
+    [
+      'a thought that is sealed',
+      { type: 'redacted_thinking', data: 'x' },
+      'agent_response',
+      '{"type":"redacted_thinking"',
+    ],
+    ['a sound', { type: 'input_audio', input_audio: { data: 'AA' } }, 'agent_response', '{"type":"input_audio"'],
+    ['a document', { type: 'document', source: { data: 'AA' } }, 'agent_response', '{"type":"document","source"'],
+    ['a file', { type: 'file', mediaType: 'a/b', url: 'https://x.example' }, 'agent_response', '{"type":"file"'],
+    ['a number', 5, 'agent_response', '5'],
+    ['a call without a name', { type: 'tool_use', id: 'c' }, 'agent_response', '{"type":"tool_use","id":"c"}'],
+  ])('is kept where it has %s', (_, part, role, text) => {
+    expect(texts(part)).toEqual([[role, expect.stringMatching(new RegExp(`^${RegExp.escape(text)}`))]]);
+  });
+
+  it("becomes calls and results where it has Anthropic's, without a turn for the results", () => {
+    const parsed = openai(
+      { role: 'user', content: [{ type: 'text', text: 'How warm?', cache_control: { type: 'ephemeral' } }] },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'text', text: 'Let me see' },
+          { type: 'tool_use', id: 'c', name: 'w', input: { at: 'Kiel' } },
+        ],
+      },
+      {
+        role: 'user',
+        content: [{ type: 'tool_result', tool_use_id: 'c', content: [{ type: 'text', text: '{"c":21}' }] }],
+      },
+      { role: 'assistant', content: '21.' },
+    );
+    expect(shape(parsed)).toEqual([
+      ['message 0', null, 'user_message'],
+      ['message 1', 'message 0', 'agent_response'],
+      ['message 2', 'message 0', 'tool_call'],
+      ['message 3', 'message 2', 'tool_call_result'],
+      ['message 4', 'message 0', 'agent_response'],
+    ]);
+    expect(parsed.messages[3]?.body.content).toMatchObject([{ tool_name: 'w', tool_result: { c: 21 } }]);
+    expect(parsed.messages[0]?.body.metadata).toEqual({
+      source_fields: { parts_of_content: [{ part: 1, cache_control: { type: 'ephemeral' } }] },
+    });
+  });
+
+  it("becomes calls and results where it has the AI SDK's", () => {
+    const parsed = openai(
+      { role: 'user', parts: [{ type: 'text', text: 'How warm?' }], content: 'How warm?' },
+      {
+        role: 'assistant',
+        parts: [
+          { type: 'step-start' },
+          {
+            type: 'tool-weather',
+            toolCallId: 'c',
+            state: 'output-available',
+            input: { at: 'Kiel' },
+            output: { c: 21 },
+          },
+          { type: 'dynamic-tool', toolName: 'x', toolCallId: 'd', state: 'output-error', input: {}, errorText: 'away' },
+          { type: 'text', text: '21.' },
+        ],
+      },
+      { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'e', toolName: 'y', input: {} }] },
+      {
+        role: 'tool',
+        content: [{ type: 'tool-result', toolCallId: 'e', toolName: 'y', output: { type: 'json', value: { a: 1 } } }],
+      },
+    );
+    expect(shape(parsed)).toEqual([
+      ['message 0', null, 'user_message'],
+      ['message 1', 'message 0', 'tool_call'],
+      ['message 2', 'message 1', 'tool_call_result'],
+      ['message 3', 'message 0', 'tool_call'],
+      ['message 4', 'message 3', 'tool_call_result'],
+      ['message 5', 'message 0', 'agent_response'],
+      ['message 6', 'message 0', 'tool_call'],
+      ['message 7', 'message 6', 'tool_call_result'],
+    ]);
+    expect([2, 4, 7].map((at) => parsed.messages[at]?.body.content[0])).toMatchObject([
+      { tool_result: { c: 21 } },
+      { tool_result: { error: 'away' } },
+      { tool_result: { a: 1 } },
+    ]);
+    expect(parsed.messages[0]?.body.metadata).toBeNull();
+  });
+
+  it('of a part that is too large is left out and named; the rest of the message is kept', () => {
+    const part = { type: 'input_audio', input_audio: { data: 'x'.repeat(200_000) } };
+    const parsed = openai({ role: 'user', content: [{ type: 'text', text: 'listen' }, part] });
+    expect(parsed.messages).toMatchObject([{ body: { content: [{ text: 'listen' }] } }]);
+    expect(parsed.bad).toEqual([
+      { ...place, reason: 'message 1: a part of type input_audio of 200048 characters is left out' },
+    ]);
+  });
+
+  it('is kept with the other members of the message and of the line, or their names are', () => {
+    const line = { dataset: 'd', messages: [{ role: 'user', content: 'hi', weight: 0, huge: 'x'.repeat(70_000) }] };
+    const { channel, messages, leftOut } = parseOpenai(JSON.stringify(line), place);
+    expect(channel.body.meta_data).toMatchObject({ source_fields: { dataset: 'd' } });
+    expect(messages[0]?.body.metadata).toEqual({ source_fields: { weight: 0 } });
+    expect(leftOut).toEqual(['huge']);
+  });
+
+  it('is reported where it cannot be imported; the other messages are', () => {
+    const parsed = openai(
+      { role: 'user', content: 'a' },
+      { role: 'ghost', content: 'b' },
+      { role: 'user', content: 'c' },
+    );
+    expect(parsed.messages).toHaveLength(2);
+    expect(parsed.bad).toEqual([{ ...place, reason: 'message 2: role: "ghost" is not known' }]);
+  });
+});
+
+describe("ChatGPT's conversations", () => {
+  const said = (role: string, text: string, more: object = {}) => ({
+    author: { role, name: null },
+    content: { content_type: 'text', parts: [text] },
+    create_time: 1_772_445_600,
+    recipient: 'all',
+    ...more,
+  });
+  const mapping = {
+    root: { id: 'root', parent: null, children: ['s'], message: null },
+    s: { parent: 'root', children: ['q'], message: said('system', '') },
+    q: { parent: 's', children: ['new', 'old'], message: said('user', 'How warm?') },
+    old: { parent: 'q', children: ['thanks'], message: said('assistant', 'Cold.') },
+    thanks: { parent: 'old', children: [], message: said('user', 'Thanks') },
+    new: {
+      parent: 'q',
+      children: ['result'],
+      message: said('assistant', '', {
+        recipient: 'python',
+        content: { content_type: 'code', language: 'unknown', text: 'warm()' },
+      }),
+    },
+    result: {
+      parent: 'new',
+      children: ['answer'],
+      message: said('tool', '', {
+        author: { role: 'tool', name: 'python' },
+        content: { content_type: 'execution_output', text: '21' },
+      }),
+    },
+    answer: {
+      parent: 'result',
+      children: [],
+      message: said('assistant', '21.', { weight: 1, metadata: { model_slug: 'm' } }),
+    },
+  };
+  const parse = (current: string) =>
+    parseChatgpt(
+      JSON.stringify({ title: 'Weather', create_time: 1_772_445_600, mapping, current_node: current }),
+      place,
+    );
+
+  it('keep every branch, the shown one last', () => {
+    const { channel, messages, bad } = parse('answer');
+    expect(bad).toEqual([]);
+    expect(channel.body).toMatchObject({ name: 'Weather', meta_data: { source_format: 'chatgpt' } });
+    const parents = new Map(messages.map(({ key, body }) => [key, body.metadata?.['source_id']]));
+    expect(
+      messages.map(({ parentKey, body }) => [
+        body.metadata?.['source_id'],
+        parents.get(parentKey ?? ''),
+        body.content_role,
+        body.metadata?.['source_branch'],
+      ]),
+    ).toEqual([
+      ['q', undefined, 'user_message', undefined],
+      ['old', 'q', 'agent_response', 'other'],
+      ['thanks', undefined, 'user_message', 'other'],
+      ['new', 'q', 'tool_call', undefined],
+      ['result', 'new', 'tool_call_result', undefined],
+      ['answer', 'q', 'agent_response', undefined],
+    ]);
+    expect(messages.map(({ body }) => body.metadata?.['source_parent_id'])).toEqual([
+      undefined,
+      'q',
+      'old',
+      'q',
+      'new',
+      'result',
+    ]);
+    expect(messages[5]?.body.metadata).toMatchObject({
+      source_time: '2026-03-02T10:00:00.000Z',
+      source_fields: { weight: 1, metadata: { model_slug: 'm' } },
+    });
+  });
+
+  it('end with the branch that was shown last', () => {
+    expect(parse('thanks').messages.at(-1)?.body.metadata).toMatchObject({ source_id: 'thanks' });
+  });
+
+  it('are read where nodes are missing, or form a circle', () => {
+    const odd = { ...mapping, q: { ...mapping.q, children: ['new', 'gone', 'q'] } };
+    const line = JSON.stringify({ mapping: odd, current_node: 'gone' });
+    const { messages, bad } = parseChatgpt(line, place);
+    expect(messages).toHaveLength(4);
+    expect(bad).toMatchObject([{ reason: '2 messages cannot be reached from the first one' }]);
+  });
+
+  it.each(['{}', '{"mapping": {}}', '{"mapping": {"a": 5}}'])('are refused where they are %s', (line) => {
+    expect(() => parseChatgpt(line, place)).toThrow(BadInput);
+  });
+});
+
+describe('files of values', () => {
+  const read = async (text: string, size = 7) => {
+    const bytes = Buffer.from(text);
+    const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, n) =>
+      bytes.subarray(n * size, (n + 1) * size),
+    );
+    const values = await Array.fromAsync(
+      readValues(
+        (async function* () {
+          yield* chunks;
+        })(),
+      ),
+    );
+    return values.map(({ line, item, text: value, problem }) => [line, item, value ?? problem]);
+  };
+  const values = [{ a: '],[{é"\\' }, { b: [1, { c: [] }] }];
+  const compact = values.map((value) => JSON.stringify(value));
+
+  it.each([1, 3, 1_000])('are lines, arrays or pretty-printed values, in chunks of %i bytes', async (size) => {
+    expect(await read(`\uFEFF${compact.join('\n')}`, size)).toEqual([
+      [1, undefined, compact[0]],
+      [2, undefined, compact[1]],
+    ]);
+    expect(await read(` [${compact.join(',')} ]\n`, size)).toEqual([
+      [1, 1, compact[0]],
+      [1, 2, compact[1]],
+    ]);
+    const array = await read(JSON.stringify(values, null, 2), size);
+    expect(array.map(([line, item, text]) => [line, item, JSON.parse(String(text))])).toEqual([
+      [2, 1, values[0]],
+      [5, 2, values[1]],
+    ]);
+    const pretty = await read(values.map((value) => JSON.stringify(value, null, 2)).join('\n'), size);
+    expect(pretty.map(([line, item, text]) => [line, item, JSON.parse(String(text))])).toEqual([
+      [1, undefined, values[0]],
+      [4, undefined, values[1]],
+    ]);
+  });
+
+  it('are named where they are damaged', async () => {
+    expect(await read('[{"a":1},{"b"')).toEqual([
+      [1, 1, '{"a":1}'],
+      [1, 2, 'the file ends inside of this element'],
+    ]);
+    expect(await read('[{"a":1},')).toEqual([
+      [1, 1, '{"a":1}'],
+      [1, undefined, 'the file ends before its list'],
+    ]);
+    expect(await read('[{"a":1}]\n[2]')).toEqual([
+      [1, 1, '{"a":1}'],
+      [2, 2, 'text after the end of the list'],
+    ]);
+    expect(await read(`["${'x'.repeat(17_000_000)}",2]`, 1_000_000)).toEqual([
+      [1, 1, 'longer than 16 MiB'],
+      [1, 2, '2'],
+    ]);
+    expect(await read('[]')).toEqual([]);
+    expect(await read('')).toEqual([]);
   });
 });
 

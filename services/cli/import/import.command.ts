@@ -25,7 +25,7 @@ interface ImportOptions extends OrganizationOptions {
 export function importCommand(parts: CliParts): Command {
   return new Command('import')
     .description(
-      "Import conversations: Slack's export (its .zip, or the folder), or a file of JSON lines (ShareGPT, OpenAI, parley export). Interrupted and run again, it resumes",
+      "Import conversations: Slack's export (its .zip, or the folder), ChatGPT's, or a file of JSON (ShareGPT, OpenAI, Anthropic, AI SDK, parley export). Interrupted and run again, it resumes",
     )
     .argument('<path>')
     .addOption(new Option('-f, --format <format>', 'default: detected').choices([...FORMATS]))
@@ -54,7 +54,7 @@ async function run(parts: CliParts, path: string, options: ImportOptions): Promi
     await withSession(parts, async (session) => {
       const organizationId = await organizationOf(session, options);
       const startedAt = performance.now();
-      const { progress, resumed, problems, reasons } = await work(parts, session, {
+      const { progress, resumed, problems, reasons, leftOut } = await work(parts, session, {
         path,
         source,
         organizationId,
@@ -68,7 +68,7 @@ async function run(parts: CliParts, path: string, options: ImportOptions): Promi
         ...counts,
         resumed,
         seconds: Number(seconds.toFixed(3)),
-        ...(options.json === true && { problems, skipped_because: reasons }),
+        ...(options.json === true && { problems, skipped_because: reasons, left_out: leftOut }),
       });
       if (stop.signal.aborted) throw new CliError('interrupted; run the same command to resume');
       if (counts.imported + counts.already + counts.channels === 0) throw new CliError('nothing could be imported');
@@ -102,6 +102,7 @@ async function work(parts: CliParts, session: Session, { path, source, organizat
   const bar = progressOf(parts.terminal);
   const problems: Problem[] = [];
   const reasons: Record<string, number> = {};
+  const leftOut: Record<string, number> = {};
   const retry = new StoreRetry({
     waitMs,
     signal,
@@ -120,6 +121,9 @@ async function work(parts: CliParts, session: Session, { path, source, organizat
         skipped({ reason }) {
           reasons[reason] = (reasons[reason] ?? 0) + 1;
         },
+        leftOut(name) {
+          leftOut[name] = (leftOut[name] ?? 0) + 1;
+        },
         advanced(now, fraction) {
           bar.update(now, fraction);
           file.note(now);
@@ -128,7 +132,7 @@ async function work(parts: CliParts, session: Session, { path, source, organizat
     });
     await file.flush();
     if (!signal.aborted) await file.remove();
-    return { progress, resumed: from !== null, problems, reasons };
+    return { progress, resumed: from !== null, problems, reasons, leftOut };
   } catch (error) {
     if (error instanceof Fault) throw new CliError(`${error.message}; run the same command to resume`);
     throw error;

@@ -8,7 +8,7 @@ import type { CreateChannelBody } from '#libs/features/channels/index.ts';
 import { postInteractionBody, type PostInteractionBody } from '#libs/features/interactions/index.ts';
 import { jsonMap, parseJson, scanJson } from '#libs/platform/http/index.ts';
 
-export const FORMATS = ['slack', 'sharegpt', 'openai', 'parley'] as const;
+export const FORMATS = ['slack', 'chatgpt', 'sharegpt', 'openai', 'parley'] as const;
 export type ImportFormat = (typeof FORMATS)[number];
 
 /** A part of the source cannot be imported. The message gives the reason, for the owner of the source. */
@@ -20,6 +20,8 @@ export class BadInput extends Error {
 export interface Place {
   readonly file: string;
   readonly line: number | null;
+  /** Number of the element, in a file that is one JSON array. */
+  readonly item?: number;
 }
 
 export interface Problem extends Place {
@@ -56,6 +58,8 @@ export interface ImportJob {
   readonly bad: readonly Problem[];
   /** Parts that are left out on purpose. */
   readonly skipped: readonly Problem[];
+  /** Names of members of the source that the metadata had no room for, once for each time. */
+  readonly leftOut?: readonly string[];
   /** Checkpoint after this job, in units of the source, and the fraction (0 to 1) of the source before it. */
   readonly checkpoint: number;
   readonly fraction: number;

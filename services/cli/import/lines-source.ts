@@ -1,16 +1,16 @@
-/** A file of JSON lines as an import source. Checkpoints are byte offsets. */
+/** Files of JSON values as an import source. Checkpoints are byte offsets over all files. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 
-import type { EntityId } from '#libs/kernel/ids.ts';
-
+import { parseChatgpt } from './chatgpt.format.ts';
+import type { Conversation } from './conversation.ts';
 import { BadInput, parseSourceJson } from './import.model.ts';
 import type { ChannelDraft, ImportFormat, ImportJob, ImportSource, MessageDraft, Place } from './import.model.ts';
-import { parseOpenai } from './openai.format.ts';
+import { parseMessages } from './messages.format.ts';
 import { parseParley } from './parley.format.ts';
-import { parseSharegpt } from './sharegpt.format.ts';
+import { readValues, type SourceValue } from './source-values.ts';
 
 export type LinesFormat = Exclude<ImportFormat, 'slack'>;
 
@@ -18,37 +18,70 @@ export type LinesFormat = Exclude<ImportFormat, 'slack'>;
 const JOB_SIZE = 200;
 const HEAD_BYTES = 64 * 1024;
 
+export interface ValuesFile {
+  readonly name: string;
+  readonly size: number;
+  read(): Promise<AsyncIterable<Buffer>>;
+}
+
 /** @throws the errors of the file system */
-export async function openLines(path: string, format: LinesFormat): Promise<ImportSource> {
-  const { size, head } = await lookInto(path);
+export async function fileOf(path: string): Promise<ValuesFile> {
+  const { size } = await stat(path);
+  const read = () => Promise.resolve(createReadStream(path, { highWaterMark: 256 * 1024 }));
+  return { name: basename(path), size, read };
+}
+
+/** @throws the errors of the file system */
+export async function openLines(files: readonly ValuesFile[], format: LinesFormat): Promise<ImportSource> {
+  const heads = await Promise.all(files.map(async (file) => `${file.size} ${await headOf(file)}`));
   const jobs = format === 'parley' ? exportedJobs : conversationJobs;
+  const size = files.reduce((sum, file) => sum + file.size, 0);
   return {
-    fingerprint: `${format} ${size} ${head}`,
-    jobs: (from) => jobs({ path, size, format }, from),
+    fingerprint: `${format} ${heads.join(' ')}`,
+    jobs: (from) => jobs({ files, size, format }, from),
   };
 }
 
 interface LinesFile {
-  readonly path: string;
+  readonly files: readonly ValuesFile[];
   readonly size: number;
   readonly format: LinesFormat;
 }
 
-/** Reads from the beginning, because the line number is not part of the checkpoint. */
-async function* linesFrom({ path }: LinesFile, from: number): AsyncGenerator<SourceLine> {
-  for await (const line of readLines(path)) {
-    if (line.end > from && line.text !== '') yield line;
+interface SourceLine extends SourceValue {
+  readonly place: Place;
+}
+
+/** Reads each file from its beginning, because the line number is not part of the checkpoint. */
+async function* linesFrom({ files }: LinesFile, from: number): AsyncGenerator<SourceLine> {
+  let before = 0;
+  for (const file of files) {
+    if (before + file.size > from) {
+      for await (const value of readValues(await file.read())) {
+        const end = before + value.end;
+        const { line, item } = value;
+        const place = { file: file.name, line, ...(item !== undefined && { item }) };
+        if (end > from && value.text !== '') yield { ...value, end, place };
+      }
+    }
+    before += file.size;
   }
 }
 
+function parserOf(format: Exclude<LinesFormat, 'parley'>): (text: string, place: Place) => Conversation {
+  return format === 'chatgpt' ? parseChatgpt : (text, place) => parseMessages(format, text, place);
+}
+
 async function* conversationJobs(file: LinesFile, from: number): AsyncGenerator<ImportJob> {
-  const parse = file.format === 'openai' ? parseOpenai : parseSharegpt;
+  const { format } = file;
+  if (format === 'parley') return;
+  const parse = parserOf(format);
   for await (const line of linesFrom(file, from)) {
-    const place = { file: basename(file.path), line: line.number };
+    const { place } = line;
     const parsed = attempt(line, (text) => parse(text, place));
     const common = { skipped: [], checkpoint: line.end, fraction: line.end / file.size };
     yield parsed.ok
-      ? { ...common, ...parsed.value, bad: [] }
+      ? { ...common, ...parsed.value }
       : { ...common, channel: null, messages: [], bad: [{ ...place, reason: parsed.reason }] };
   }
 }
@@ -70,7 +103,7 @@ async function* exportedJobs(file: LinesFile, from: number): AsyncGenerator<Impo
     return job;
   };
   for await (const line of linesFrom(file, 0)) {
-    const place = { file: basename(file.path), line: line.number };
+    const { place } = line;
     const parsed = attempt(line, (text) => parseParley(text, place));
     const done = line.end <= from;
     if (parsed.ok && parsed.value.kind === 'channel') {
@@ -91,7 +124,7 @@ async function* exportedJobs(file: LinesFile, from: number): AsyncGenerator<Impo
 
 type Attempt<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string };
 
-function attempt<T>({ text, problem }: SourceLine, parse: (text: string) => T): Attempt<T> {
+function attempt<T>({ text, problem }: SourceValue, parse: (text: string) => T): Attempt<T> {
   if (text === null) return { ok: false, reason: problem ?? 'unreadable' };
   try {
     return { ok: true, value: parse(text) };
@@ -101,11 +134,12 @@ function attempt<T>({ text, problem }: SourceLine, parse: (text: string) => T): 
   }
 }
 
-/** The format of a file, from the first line that identifies one; null if none of the first 100 does. */
-export async function detectLines(path: string): Promise<LinesFormat | null> {
-  for await (const { number, text } of readLines(path)) {
+/** The format of a file, from the first value that identifies one; null if none of the first 100 does. */
+export async function detectLines(file: ValuesFile): Promise<LinesFormat | null> {
+  let count = 0;
+  for await (const { text } of readValues(await file.read())) {
     const found = text === null ? null : formatOfLine(text);
-    if (found !== null || number >= 100) return found;
+    if (found !== null || ++count >= 100) return found;
   }
   return null;
 }
@@ -114,6 +148,7 @@ function formatOfLine(text: string): LinesFormat | null {
   try {
     const value = parseSourceJson(text);
     if (typeof value !== 'object' || value === null) return null;
+    if ('mapping' in value) return 'chatgpt';
     if ('conversations' in value) return 'sharegpt';
     if ('messages' in value) return 'openai';
     return 'channel_type' in value ? 'parley' : null;
@@ -122,67 +157,14 @@ function formatOfLine(text: string): LinesFormat | null {
   }
 }
 
-async function lookInto(path: string): Promise<{ readonly size: number; readonly head: EntityId }> {
-  const file = await open(path);
-  try {
-    const { size } = await file.stat();
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
-    return { size, head: createHash('sha256').update(buffer.subarray(0, bytesRead)).digest('hex') };
-  } finally {
-    await file.close();
+/** Digest of the beginning of a file. */
+async function headOf(file: ValuesFile): Promise<string> {
+  const hash = createHash('sha256');
+  let rest = HEAD_BYTES;
+  for await (const chunk of await file.read()) {
+    hash.update(chunk.subarray(0, rest));
+    rest -= Math.min(rest, chunk.length);
+    if (rest === 0) break;
   }
-}
-
-interface SourceLine {
-  /** From 1. */
-  readonly number: number;
-  /** Null for a line that is too long, or is not UTF-8; `problem` says which. */
-  readonly text: string | null;
-  readonly problem: string | null;
-  /** Offset of the end of this line in the file, in bytes. */
-  readonly end: number;
-}
-
-const MAX_LINE_BYTES = 16 * 1024 * 1024;
-const NEWLINE = 0x0a;
-
-/** Reads lines with bounded memory. */
-async function* readLines(path: string): AsyncGenerator<SourceLine> {
-  let parts: Buffer[] = [];
-  let held = 0;
-  let number = 1;
-  let end = 0;
-  for await (const chunk of createReadStream(path, { highWaterMark: 256 * 1024 })) {
-    let rest: Buffer = chunk;
-    for (let at = rest.indexOf(NEWLINE); at >= 0; at = rest.indexOf(NEWLINE)) {
-      end += at + 1;
-      yield lineOf([...parts, rest.subarray(0, at)], held + at, { number, end });
-      number += 1;
-      parts = [];
-      held = 0;
-      rest = rest.subarray(at + 1);
-    }
-    held += rest.length;
-    end += rest.length;
-    // A line that is too long is counted but not kept.
-    if (held <= MAX_LINE_BYTES) parts.push(rest);
-    else parts = [];
-  }
-  if (held > 0) yield lineOf(parts, held, { number, end });
-}
-
-function lineOf(
-  parts: readonly Buffer[],
-  length: number,
-  place: { readonly number: number; readonly end: number },
-): SourceLine {
-  if (length > MAX_LINE_BYTES) {
-    return { ...place, text: null, problem: `longer than ${MAX_LINE_BYTES / 1024 / 1024} MiB` };
-  }
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(parts));
-    return { ...place, text: text.trim(), problem: null };
-  } catch {
-    return { ...place, text: null, problem: 'not UTF-8' };
-  }
+  return hash.digest('hex');
 }

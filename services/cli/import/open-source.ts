@@ -1,32 +1,67 @@
 import { stat } from 'node:fs/promises';
 
+import { fileProblem } from '../errors.ts';
 import { BadInput, type ImportFormat, type ImportSource } from './import.model.ts';
-import { detectLines, openLines } from './lines-source.ts';
-import { openSlackFolder, openSlackZip } from './slack-files.ts';
+import { conversationFilesOf, openFolder, openZip, type ExportFiles } from './export-files.ts';
+import { detectLines, fileOf, openLines } from './lines-source.ts';
 import { openSlack } from './slack-source.ts';
 
+interface OpenedSource {
+  readonly format: ImportFormat;
+  readonly source: ImportSource;
+}
+
 /**
- * Opens the source of an import: Slack's export, as .zip or folder, or a file of JSON lines.
+ * Opens the source of an import: an export of Slack or ChatGPT, as .zip or folder, or a file of JSON.
  *
  * @param format null to detect it
  * @throws BadInput if the source does not exist, or its format is unknown
  */
-export async function openSource(
-  path: string,
-  format: ImportFormat | null,
-): Promise<{ readonly format: ImportFormat; readonly source: ImportSource }> {
-  const found = await stat(path).catch(() => null);
-  if (found === null) throw new BadInput(`${path} cannot be read`);
-  if (found.isDirectory()) {
-    if (format !== null && format !== 'slack') throw new BadInput(`${path} is a folder; ${format} is a file`);
-    return { format: 'slack', source: await openSlack(() => openSlackFolder(path)) };
-  }
+export async function openSource(path: string, format: ImportFormat | null): Promise<OpenedSource> {
+  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    throw new BadInput(`${path} cannot be read: ${fileProblem(error)}`);
+  });
+  if (found.isDirectory()) return openExport(() => openFolder(path), path, format);
   // A source is read more than once, and reading a device may never end.
   if (!found.isFile()) throw new BadInput(`${path} is neither a regular file nor a folder`);
-  if (format === 'slack' || (format === null && /\.zip$/i.test(path))) {
-    return { format: 'slack', source: await openSlack(() => openSlackZip(path)) };
-  }
-  const detected = format ?? (await detectLines(path));
+  if (format === 'slack' || /\.zip$/i.test(path)) return openExport(() => openZip(path), path, format);
+  const file = await fileOf(path);
+  const detected = format ?? (await detectLines(file));
   if (detected === null) throw new BadInput(`the format of ${path} is unknown; name it with --format`);
-  return { format: detected, source: await openLines(path, detected) };
+  return { format: detected, source: await openLines([file], detected) };
+}
+
+async function openExport(
+  open: () => Promise<ExportFiles>,
+  path: string,
+  format: ImportFormat | null,
+): Promise<OpenedSource> {
+  const files = await open();
+  try {
+    const conversations = await conversationFilesOf(files);
+    const detected = conversations.length > 0 ? 'chatgpt' : 'slack';
+    if (format !== null && format !== detected)
+      throw new BadInput(`${path} is an export of ${detected}, not ${format}`);
+    if (detected === 'slack') return { format: detected, source: await openSlack(open) };
+    const sources = conversations.map(({ name, bytes }) => ({ name, size: bytes, read: () => streamOf(open, name) }));
+    return { format: detected, source: await openLines(sources, detected) };
+  } finally {
+    files.close();
+  }
+}
+
+/** Opens the export anew, because it may be read long after it was listed. */
+async function streamOf(open: () => Promise<ExportFiles>, name: string): Promise<AsyncIterable<Buffer>> {
+  const files = await open();
+  const chunks = await files.stream(name).catch((error: unknown) => {
+    files.close();
+    throw error;
+  });
+  return (async function* read() {
+    try {
+      yield* chunks;
+    } finally {
+      files.close();
+    }
+  })();
 }

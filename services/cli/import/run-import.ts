@@ -23,6 +23,7 @@ export interface ImportProgress {
 export interface ImportObserver {
   bad(problem: Problem): void;
   skipped(problem: Problem): void;
+  leftOut(name: string): void;
   /** Called often; `progress` never moves backwards. */
   advanced(progress: ImportProgress, fraction: number): void;
 }
@@ -108,6 +109,7 @@ class ProgressLedger {
     const bad = [...job.bad, ...posted.bad];
     bad.forEach((problem) => this.#observer.bad(problem));
     job.skipped.forEach((problem) => this.#observer.skipped(problem));
+    job.leftOut?.forEach((name) => this.#observer.leftOut(name));
     entry.settled = {
       checkpoint: job.checkpoint,
       fraction: job.fraction,

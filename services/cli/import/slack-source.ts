@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 
 import { BadInput, parseSourceJson } from './import.model.ts';
 import type { ImportJob, ImportSource, MessageDraft, Place, Problem } from './import.model.ts';
-import type { SlackFiles } from './slack-files.ts';
+import type { ExportFiles } from './export-files.ts';
 import { parseSlackChannel, parseSlackMessage, parseSlackUsers } from './slack.format.ts';
 import type { SlackChannel, SlackPeople } from './slack.format.ts';
 
@@ -19,7 +19,7 @@ interface Day {
  * @param open opens the export: once to list it, and once for each call of `jobs`
  * @throws BadInput if it is not an export, or its list of channels cannot be read
  */
-export async function openSlack(open: () => Promise<SlackFiles>): Promise<ImportSource> {
+export async function openSlack(open: () => Promise<ExportFiles>): Promise<ImportSource> {
   const files = await open();
   try {
     return await sourceOf(files, open);
@@ -28,7 +28,7 @@ export async function openSlack(open: () => Promise<SlackFiles>): Promise<Import
   }
 }
 
-async function sourceOf(files: SlackFiles, open: () => Promise<SlackFiles>): Promise<ImportSource> {
+async function sourceOf(files: ExportFiles, open: () => Promise<ExportFiles>): Promise<ImportSource> {
   const people = parseSlackUsers(await readJson(files, 'users.json', `${files.path}: users.json: `));
   const list = await readJson(files, 'channels.json', `${files.path}: channels.json: `);
   if (!Array.isArray(list)) throw new BadInput(`${files.path}: channels.json: not a list of channels`);
@@ -47,7 +47,7 @@ async function sourceOf(files: SlackFiles, open: () => Promise<SlackFiles>): Pro
 }
 
 interface SlackExport {
-  open(): Promise<SlackFiles>;
+  open(): Promise<ExportFiles>;
   readonly days: readonly Day[];
   readonly people: SlackPeople;
   readonly channels: readonly SlackChannel[];
@@ -76,7 +76,7 @@ async function* jobsOf({ open, days, people, channels, bad }: SlackExport, from:
   }
 }
 
-async function readDay(files: SlackFiles, { channel, name }: Day, people: SlackPeople) {
+async function readDay(files: ExportFiles, { channel, name }: Day, people: SlackPeople) {
   const file = `${channel.folder}/${name}`;
   const messages: MessageDraft[] = [];
   const bad: Problem[] = [];
@@ -106,7 +106,7 @@ async function noting(bad: Problem[], place: Place, work: () => unknown): Promis
   }
 }
 
-async function daysOf(files: SlackFiles, channel: SlackChannel): Promise<Day[]> {
+async function daysOf(files: ExportFiles, channel: SlackChannel): Promise<Day[]> {
   // The name comes from the export: it must not point outside of it.
   if (/[/\\]|^\.\.?$/.test(channel.folder)) return [];
   const found = await files.list(channel.folder);
@@ -114,7 +114,7 @@ async function daysOf(files: SlackFiles, channel: SlackChannel): Promise<Day[]> 
 }
 
 /** @param prefix of the error messages */
-async function readJson(files: SlackFiles, name: string, prefix = ''): Promise<unknown> {
+async function readJson(files: ExportFiles, name: string, prefix = ''): Promise<unknown> {
   try {
     return parseSourceJson(await files.read(name));
   } catch (error) {

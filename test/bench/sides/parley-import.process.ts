@@ -40,6 +40,7 @@ answerTasks<ImportTask, ImportAnswer>(async ({ file, ...urls }) => {
     observer: {
       bad: ({ reason }) => void failures.push(reason),
       skipped: () => undefined,
+      leftOut: () => undefined,
       advanced: () => undefined,
     },
   });

@@ -268,6 +268,55 @@ describe('parley import', () => {
     expect(await channelsOf(key)).toHaveLength(2);
   });
 
+  it("reads ChatGPT's .zip, and arrays of conversations", { timeout: 60_000 }, async () => {
+    const { id, key } = await organization();
+    const said = (role: string, text: string) => ({
+      author: { role },
+      content: { content_type: 'text', parts: [text] },
+    });
+    const talks = [1, 2].map((n) => ({
+      title: `Talk ${n}`,
+      current_node: 'b',
+      mapping: {
+        a: { parent: null, children: ['b'], message: said('user', `question ${n}`) },
+        b: { parent: 'a', children: [], message: said('assistant', `answer ${n}`) },
+      },
+    }));
+    const zip = join(work, 'chatgpt.zip');
+    await writeFile(
+      zip,
+      zipOf([
+        { name: 'conversations.json', content: JSON.stringify(talks) },
+        { name: 'chat.html', content: '' },
+      ]),
+    );
+    const array = join(work, 'array.json');
+    await writeFile(
+      array,
+      JSON.stringify(
+        [1, 2, 3].map((index) => JSON.parse(LINE(index))),
+        null,
+        2,
+      ),
+    );
+    for (const [path, format, channels] of [
+      [zip, 'chatgpt', 2],
+      [array, 'openai', 3],
+    ] as const) {
+      const { stdout, stderr, exitCode } = await parley('import', path, '-o', id, '--json');
+      expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 });
+      expect(JSON.parse(stdout)).toMatchObject({ format, channels, imported: 2 * channels, bad: 0 });
+      expect(JSON.parse((await parley('import', path, '-o', id, '--json')).stdout)).toMatchObject({ imported: 0 });
+    }
+    expect((await channelsOf(key)).map(({ name }) => name).sort()).toEqual([
+      'Talk 1',
+      'Talk 2',
+      'question 1',
+      'question 2',
+      'question 3',
+    ]);
+  });
+
   it('fails if nothing could be imported', { timeout: 60_000 }, async () => {
     const path = join(work, 'nothing.jsonl');
     await writeFile(path, 'hello\n');

@@ -89,14 +89,14 @@ describe("a .zip with Slack's export", () => {
   it.each<[what: string, content: Buffer, reason: RegExp]>([
     ['is no archive', Buffer.from('PK, not'), /cannot be read as a \.zip/],
     ['is truncated', zipOf(small).subarray(0, 300), /cannot be read as a \.zip/],
-    ['holds another kind of file', zipOf([{ name: 'letter.txt', content: 'dear' }]), /no channels\.json in it/],
+    ['holds another kind of file', zipOf([{ name: 'letter.txt', content: 'dear' }]), /no channels\.json or/],
     [
       'has a path outside of it',
       zipOf([...small, { name: '../../etc/x', content: '' }]),
       /is damaged: invalid relative path/,
     ],
     ['has an absolute path', zipOf([...small, { name: '/etc/x', content: '' }]), /is damaged: absolute path/],
-    ['would fill any disk', zipOf([...small, ...many]), /unpacks to more than an export of Slack can hold/],
+    ['would fill any disk', zipOf([...small, ...many]), /unpacks to more than an export can hold/],
     [
       'unpacks to many times its size',
       zipOf([...small, { name: 'lab/2026-03-03.json', content: '['.repeat(20_000_000) }]),
@@ -122,12 +122,12 @@ describe("a .zip with Slack's export", () => {
     [
       'holds an export inside of another',
       zipOf([...small.map((entry) => ({ ...entry, name: `exp/${entry.name}` })), ...small]),
-      /holds more than one export of Slack: channels\.json, exp\/channels\.json/,
+      /holds more than one export: channels\.json, exp\/channels\.json/,
     ],
     [
       'holds two exports side by side',
       zipOf(['a', 'b'].flatMap((folder) => small.map((entry) => ({ ...entry, name: `${folder}/${entry.name}` })))),
-      /holds more than one export of Slack: a\/channels\.json, b\/channels\.json/,
+      /holds more than one export: a\/channels\.json, b\/channels\.json/,
     ],
     ['lacks its users', zipOf(small.slice(1)), /export-\d+\.zip: users\.json: is not in the archive$/],
     [
@@ -145,7 +145,9 @@ describe("a folder that is not Slack's export", () => {
     const folder = join(work, 'empty');
     await mkdir(folder);
     const refusal = () => openSource(folder, null).catch((error: Error) => error.message);
-    expect(await refusal()).toBe(`${folder} holds no export of Slack: there is no channels.json in it`);
+    expect(await refusal()).toBe(
+      `${folder} holds no export of Slack or ChatGPT: there is no channels.json or conversations.json in it`,
+    );
     await writeFile(join(folder, 'channels.json'), '[]');
     expect(await refusal()).toBe(`${folder}: users.json: cannot be read: ENOENT`);
   });

@@ -1,14 +1,17 @@
-/** The files of Slack's export, in a folder or in the .zip that Slack provides. */
-import type { Stats } from 'node:fs';
+/** The files of an export of Slack or ChatGPT, in a folder or in the .zip that they provide. */
+import { isUtf8 } from 'node:buffer';
+import { createReadStream, type Stats } from 'node:fs';
 import { readFile, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { openPromise, type Entry, type ZipFile } from 'yauzl';
+import { openPromise, validateFileName, type Entry, type ZipFile } from 'yauzl';
 
 import { BadInput } from './import.model.ts';
 
-/** Present in every export. */
-const LIST = 'channels.json';
+/** The lists of channels of Slack's export. Which ones it has depends on the rights of the person who made it. */
+export const SLACK_LISTS = ['channels.json', 'groups.json', 'mpims.json', 'dms.json'] as const;
+const CONVERSATIONS = /^conversations(-\d+)?\.json$/;
+const LIST = /^(?!__MACOSX\/)([^/]+\/)?((channels|groups|mpims|dms)\.json|conversations(-\d+)?\.json)$/;
 const MIB = 1024 * 1024;
 /** Files are read whole. Slack's files, one for each day of each channel, are far smaller. */
 const MAX_FILE_BYTES = 256 * MIB;
@@ -19,20 +22,27 @@ const MAX_UNPACKED_BYTES = 64 * 1024 * MIB;
 const MAX_RATIO = 200;
 const SMALL_BYTES = 16 * MIB;
 
-export interface SlackFiles {
+export interface ExportFiles {
   readonly path: string;
-  /** The files of a folder; none if it does not exist. */
+  /** Names of all folders. */
+  folders(): Promise<string[]>;
+  /** The files of a folder ('' for the export itself); none if it does not exist. */
   list(folder: string): Promise<{ readonly name: string; readonly bytes: number }[]>;
+  /** The bytes of a file of any size. @throws BadInput without the name of the file */
+  stream(name: string): Promise<AsyncIterable<Buffer>>;
   /** @throws BadInput without the name of the file */
   read(name: string): Promise<string>;
   close(): void;
 }
 
 /** @throws BadInput if the folder holds no export */
-export async function openSlackFolder(path: string): Promise<SlackFiles> {
-  if ((await statOf(join(path, LIST))) === null) throw noExport(path);
+export async function openFolder(path: string): Promise<ExportFiles> {
+  const entries = await readdir(path, { withFileTypes: true });
+  if (!entries.some(({ name }) => LIST.test(name))) throw noExport(path);
   return {
     path,
+    folders: () => Promise.resolve(entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)),
+    stream: (name) => Promise.resolve(createReadStream(join(path, name))),
     async list(folder) {
       const names = await readdir(join(path, folder)).catch(() => []);
       return Promise.all(
@@ -63,24 +73,27 @@ const statOf = (path: string): Promise<Stats | null> => stat(path).catch(() => n
  *
  * @throws BadInput if the file is not an archive, holds no export, or exceeds the limits
  */
-export async function openSlackZip(path: string): Promise<SlackFiles> {
+export async function openZip(path: string): Promise<ExportFiles> {
   const zip = await openPromise(path, { lazyEntries: true, autoClose: false }).catch((error: unknown) => {
     throw new BadInput(`${path} cannot be read as a .zip: ${reasonOf(error)}`);
   });
   try {
     const folders = Map.groupBy(await entriesOf(zip, path), ({ folder }) => folder);
+    const entryOf = (file: string): Entry => {
+      const { folder, name } = placeOf(file);
+      const found = folders.get(folder)?.find((one) => one.name === name);
+      if (found === undefined) throw new BadInput('is not in the archive');
+      return found.entry;
+    };
     return {
       path,
+      folders: () => Promise.resolve([...folders.keys()].filter((name) => name !== '')),
       list: (folder) =>
         Promise.resolve(
           (folders.get(folder) ?? []).map(({ name, entry }) => ({ name, bytes: entry.uncompressedSize })),
         ),
-      async read(file) {
-        const { folder, name } = placeOf(file);
-        const found = folders.get(folder)?.find((one) => one.name === name);
-        if (found === undefined) throw new BadInput('is not in the archive');
-        return readEntry(zip, found.entry);
-      },
+      read: async (file) => readEntry(zip, entryOf(file)),
+      stream: (file) => zip.openReadStreamPromise(entryOf(file)),
       close: () => zip.close(),
     };
   } catch (error) {
@@ -89,7 +102,7 @@ export async function openSlackZip(path: string): Promise<SlackFiles> {
   }
 }
 
-interface SlackEntry {
+interface ExportEntry {
   /** Relative to the export: some programs put its files into one folder. */
   readonly folder: string;
   readonly name: string;
@@ -101,8 +114,8 @@ function placeOf(name: string): { readonly folder: string; readonly name: string
   return { folder: name.slice(0, Math.max(0, slash)), name: name.slice(slash + 1) };
 }
 
-async function entriesOf(zip: ZipFile, path: string): Promise<SlackEntry[]> {
-  const tooLarge = (): BadInput => new BadInput(`${path} unpacks to more than an export of Slack can hold`);
+async function entriesOf(zip: ZipFile, path: string): Promise<ExportEntry[]> {
+  const tooLarge = (): BadInput => new BadInput(`${path} unpacks to more than an export can hold`);
   if (zip.entryCount > MAX_ENTRIES) throw tooLarge();
   const found = new Map<string, Entry>();
   let bytes = 0;
@@ -111,7 +124,7 @@ async function entriesOf(zip: ZipFile, path: string): Promise<SlackEntry[]> {
       bytes += entry.uncompressedSize;
       if (bytes > MAX_UNPACKED_BYTES) throw tooLarge();
       // Unpacking programs disagree on which of the two they keep.
-      const name = normalName(entry.fileName);
+      const name = normalName(nameOf(entry));
       if (found.has(name)) throw new BadInput(`${path} has two entries named ${name}`);
       found.set(name, entry);
     }
@@ -126,6 +139,17 @@ async function entriesOf(zip: ZipFile, path: string): Promise<SlackEntry[]> {
   return own.map(([name, entry]) => ({ ...placeOf(name.slice(prefix.length)), entry }));
 }
 
+const UTF8_FLAG = 0x800;
+
+/** Without the flag a name is cp437 by the standard; many programs write UTF-8 all the same. */
+function nameOf({ fileName, fileNameRaw, generalPurposeBitFlag }: Entry): string {
+  if ((generalPurposeBitFlag & UTF8_FLAG) !== 0 || !isUtf8(fileNameRaw)) return fileName;
+  const name = fileNameRaw.toString().replaceAll('\\', '/');
+  const problem = validateFileName(name);
+  if (problem !== null) throw new Error(problem);
+  return name;
+}
+
 /** The name of the unpacked entry: `a/b` for `./a//b`. */
 function normalName(name: string): string {
   return name
@@ -136,14 +160,25 @@ function normalName(name: string): string {
 
 /** Folder of the export in the archive, with its slash. Two exports are refused, because only one would be imported. */
 function exportPrefix(names: readonly string[], path: string): string {
-  const lists = names.filter((name) => /^(?!__MACOSX\/)([^/]+\/)?channels\.json$/.test(name));
-  const [list] = lists;
-  if (list === undefined) throw noExport(path);
-  if (lists.length > 1) {
-    const shown = lists.sort().slice(0, 3).join(', ');
-    throw new BadInput(`${path} holds more than one export of Slack: ${shown}${lists.length > 3 ? ', …' : ''}`);
+  const lists = Map.groupBy(
+    names.filter((name) => LIST.test(name)),
+    (name) => name.slice(0, name.lastIndexOf('/') + 1),
+  );
+  const [prefix] = lists.keys();
+  if (prefix === undefined) throw noExport(path);
+  if (lists.size > 1) {
+    const shown = [...lists.values()].map(([first]) => first).sort();
+    throw new BadInput(
+      `${path} holds more than one export: ${shown.slice(0, 3).join(', ')}${shown.length > 3 ? ', …' : ''}`,
+    );
   }
-  return list.slice(0, -LIST.length);
+  return prefix;
+}
+
+/** ChatGPT's files of conversations; none if it is Slack's export. */
+export async function conversationFilesOf(files: ExportFiles): Promise<{ name: string; bytes: number }[]> {
+  const found = await files.list('');
+  return found.filter(({ name }) => CONVERSATIONS.test(name)).sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 async function readEntry(zip: ZipFile, entry: Entry): Promise<string> {
@@ -157,7 +192,9 @@ async function readEntry(zip: ZipFile, entry: Entry): Promise<string> {
 }
 
 function noExport(path: string): BadInput {
-  return new BadInput(`${path} holds no export of Slack: there is no ${LIST} in it`);
+  return new BadInput(
+    `${path} holds no export of Slack or ChatGPT: there is no channels.json or conversations.json in it`,
+  );
 }
 
 function tooLargeFile(): BadInput {

@@ -631,7 +631,7 @@ describe('docs/external-agents.md', () => {
     const file = join(folder, 'echo.mjs');
     await writeFile(file, program);
     const { id: echo } = await api.newAgent({ name: 'Program', runtime: 'external' });
-    const env = { PATH: process.env['PATH'] ?? '', PARLEY_URL: origin, AGENT: echo, AGENT_KEY: await keyFor(echo) };
+    const env = { PATH: process.env['PATH'] ?? '', BASE_URL: origin, AGENT: echo, AGENT_KEY: await keyFor(echo) };
     const running = spawn(process.execPath, [file], { env, stdio: 'inherit' });
     try {
       const asked = await api.ask('is anyone there?', { agentId: echo });

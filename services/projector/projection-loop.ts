@@ -36,6 +36,8 @@ export interface ProjectionLoopParts {
   readonly onProgress?: (progress: ProjectionProgress) => void;
   /** Events applied at a time; the feed's default if absent. */
   readonly maxBatch?: number;
+  /** How long partitions may make no progress while the log has later events. Default 15,000. */
+  readonly behindMs?: number;
   /** Folds the whole log, even where a projector beside this one has a checkpoint already. */
   readonly fromStart?: boolean;
 }
@@ -48,6 +50,8 @@ interface Beginning {
 }
 
 const READ_ENDS_EVERY_MS = 2_000;
+const BEHIND_MS = 15_000;
+const COMPARE_EVERY_MS = 1_000;
 
 /**
  * Feed -> read models: joins the current builds at the least of their checkpoints, applies events, saves.
@@ -59,6 +63,9 @@ const READ_ENDS_EVERY_MS = 2_000;
  * With partitions, the log is followed to its end, then the ends of the partitions are read, then the log is followed to
  * its end once more: everything before the ends is applied then, and the partitions are followed from there. When they
  * are lost, the log is followed again in the same way, from the checkpoints.
+ *
+ * Partitions hold what a relay has published, and it may lag behind or be stuck. So the log is followed to its end before
+ * the first partitions, and again when partitions make no progress although the log has later events.
  */
 export class ProjectionLoop {
   readonly #parts: ProjectionLoopParts;
@@ -69,6 +76,8 @@ export class ProjectionLoop {
   #isGoingBack = false;
   /** Ends of the partitions, read before the log is followed to its end. */
   #ends: readonly PartitionEnd[] | null = null;
+  /** The log was followed to its end once. */
+  #hasReachedEnd = false;
   /** The handover whose partitions could not be followed any further. */
   #lostHandover: string | null = null;
 
@@ -132,10 +141,14 @@ export class ProjectionLoop {
     const { start, saved } = beginning;
     const ends = this.#ends;
     this.#ends = null;
-    // Partitions have no recent checkpoints: the log is followed then, and handed over again.
-    const isUsable = saved !== null && saved.handover !== this.#lostHandover && !this.#isGoingBack;
-    if (partitioned === undefined || !isUsable) return this.#followLog(beginning, ends, signal);
+    if (partitioned === undefined || saved === null || !this.#isUsable(saved) || !this.#hasReachedEnd)
+      return this.#followLog(beginning, ends, signal);
     return this.#followPartitions(partitioned, start, saved.handover, signal);
+  }
+
+  /** Partitions have no recent checkpoints: after going back, the log is followed, and handed over again. */
+  #isUsable({ handover }: SavedPartitions): boolean {
+    return handover !== this.#lostHandover && !this.#isGoingBack;
   }
 
   async #followLog(beginning: Beginning, ends: readonly PartitionEnd[] | null, signal: AbortSignal): Promise<void> {
@@ -145,6 +158,8 @@ export class ProjectionLoop {
     this.#progress.report({ phase: 'catching-up', position: from === 'start' ? null : from, source: 'log' });
     let isReadingEnds = false;
     const onCaughtUp = async (): Promise<void> => {
+      this.#hasReachedEnd = true;
+      if (beginning.saved !== null && this.#isUsable(beginning.saved)) return this.restart();
       if (ends !== null) return this.#handOver(beginning, ends);
       if (!isReadingEnds) void this.#readEnds(beginning, signal);
       isReadingEnds = true;
@@ -169,8 +184,9 @@ export class ProjectionLoop {
     if (partitioned === undefined) return;
     // Partitions that were lost just now may be lost again.
     if (saved !== null) await pause(READ_ENDS_EVERY_MS, signal);
+    const head = await this.#parts.feed.head().catch(() => null);
     while (!signal.aborted) {
-      const ends = await partitioned.feed.ends();
+      const ends = await partitioned.feed.ends(head);
       if (signal.aborted) return;
       if (ends !== null) {
         this.#ends = ends;
@@ -196,11 +212,36 @@ export class ProjectionLoop {
       this.restart();
       return [];
     };
-    const items = feed.subscribe({ from, signal, ...this.#subscription() });
-    const lost = await this.#follower.follow({ items, checkpoints }, signal);
+    const behind = new AbortController();
+    const until = AbortSignal.any([signal, behind.signal]);
+    void this.#watchProgress(until, () => behind.abort());
+    const items = feed.subscribe({ from, signal: until, ...this.#subscription() });
+    const ended = await this.#follower.follow({ items, checkpoints }, until);
+    const isBehind = behind.signal.aborted && !signal.aborted;
+    behind.abort();
+    const lost = isBehind ? 'its partitions make no progress, although the log has later events' : ended;
     if (lost === null) return;
     this.#lostHandover = handover;
     this.#parts.onLost?.(lost);
+  }
+
+  /** Calls `onBehind` when the position has not changed for a while, and the log has later events. */
+  async #watchProgress(signal: AbortSignal, onBehind: () => void): Promise<void> {
+    const { feed, behindMs = BEHIND_MS } = this.#parts;
+    let last = this.progress.position;
+    let sinceMs = Date.now();
+    for (; !signal.aborted; await pause(COMPARE_EVERY_MS, signal)) {
+      const { position, problem } = this.progress;
+      // While a store is unavailable, the log could not be followed either.
+      const head = problem === null ? await feed.head().catch(() => null) : null;
+      const isAtEnd = head === null || (position !== null && comparePositions(position, head) >= 0);
+      if (isAtEnd || (position !== null && (last === null || comparePositions(position, last) > 0))) {
+        last = position;
+        sinceMs = Date.now();
+      } else if (Date.now() - sinceMs >= behindMs) {
+        return onBehind();
+      }
+    }
   }
 
   #subscription() {

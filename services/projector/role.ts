@@ -1,7 +1,14 @@
 import type { Config } from '#libs/platform/config/index.ts';
 import { comparePositions, encodePosition, type LogFeed } from '#libs/platform/eventstore/index.ts';
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
-import { KafkaConnection, kafkaOptionsOf, KafkaEventFeed, LogMessages, logTopics } from '#libs/platform/kafka/index.ts';
+import {
+  KafkaConnection,
+  kafkaOptionsOf,
+  KafkaEventFeed,
+  LogMessages,
+  logTopics,
+  publishedIn,
+} from '#libs/platform/kafka/index.ts';
 import type { LogTopics } from '#libs/platform/kafka/index.ts';
 import { pause, settledWithin, startBackgroundJob, unlessAborted } from '#libs/platform/lifecycle/index.ts';
 import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
@@ -133,7 +140,7 @@ function observeLoop(platform: Platform, loop: ProjectionLoop, check: ReadModelC
 function partitionedSource(
   { log, metrics, redis, tokenSecret }: Platform,
   kafka: KafkaConnection,
-  { log: topic, projectorGroup: groupId }: LogTopics,
+  { log: topic, projectorGroup: groupId, relayGroup, relayLock }: LogTopics,
   readModels: readonly ReadModelName[],
 ): PartitionedSource {
   const refused = metrics.counter(
@@ -145,6 +152,7 @@ function partitionedSource(
     messages: new LogMessages(tokenSecret),
     topic,
     groupId,
+    published: async () => publishedIn(topic, await kafka.committedMetadata(relayGroup, relayLock)),
     onRefused: (reason) => refused.add({ reason }),
     onInterruption: (error, failures) =>
       log.warn({ err: error, consecutive_failures: failures }, 'kafka: the feed was interrupted'),

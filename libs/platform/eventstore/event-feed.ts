@@ -90,8 +90,10 @@ export interface PartitionedFeed extends EventFeed<ReadCheckpoints> {
   /**
    * The current end of every partition. A consumer may resume there once it has applied the log up to the head that it
    * read after this call. Null while the feed is unavailable or not filled yet.
+   *
+   * @param upTo a position that the feed must have reached, or else it has no ends yet; null for any
    */
-  ends(): Promise<readonly PartitionEnd[] | null>;
+  ends(upTo?: GlobalPosition | null): Promise<readonly PartitionEnd[] | null>;
 }
 
 export const DEFAULT_MAX_BATCH = 500;

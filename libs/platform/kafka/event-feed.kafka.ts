@@ -1,5 +1,6 @@
 import { Fault } from '#libs/kernel/faults.ts';
-import { checkFeedOptions } from '#libs/platform/eventstore/index.ts';
+import type { GlobalPosition } from '#libs/kernel/event.ts';
+import { checkFeedOptions, comparePositions } from '#libs/platform/eventstore/index.ts';
 import type {
   PartitionedFeed,
   FeedItem,
@@ -38,9 +39,13 @@ export class KafkaEventFeed implements PartitionedFeed {
     this.#parts = parts;
   }
 
-  async ends(): Promise<readonly PartitionEnd[] | null> {
-    const { kafka, onInterruption, topic } = this.#parts;
+  async ends(upTo: GlobalPosition | null = null): Promise<readonly PartitionEnd[] | null> {
+    const { kafka, onInterruption, published, topic } = this.#parts;
     try {
+      if (upTo !== null && published !== undefined) {
+        const position = await published();
+        if (position === null || comparePositions(position, upTo) < 0) return null;
+      }
       const partitions = await kafka.withAdmin((admin) => admin.fetchTopicOffsets(topic));
       this.#isRefused = false;
       // A message is needed to recognize the topic. A relay soon writes to every partition.

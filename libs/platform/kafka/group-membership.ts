@@ -1,4 +1,5 @@
 import type { Admin, Batch, Consumer, EachBatchPayload, KafkaMessage } from 'kafkajs';
+import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { comparePositions, DEFAULT_MAX_BATCH } from '#libs/platform/eventstore/index.ts';
 import type { FeedItem, FeedOptions, ReadCheckpoints, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { disconnect, type KafkaConnection } from './connection.ts';
@@ -14,6 +15,8 @@ export interface KafkaEventFeedParts {
   readonly topic: string;
   /** Its members share the partitions. Offsets are committed for monitoring only. */
   readonly groupId: string;
+  /** The position up to which the relay has published the log; null for nothing. Default: not compared. */
+  readonly published?: () => Promise<GlobalPosition | null>;
   /** Called for each message that is not accepted. */
   readonly onRefused?: (refusal: Refusal) => void;
   /** Called when a membership of the group fails, with the number of consecutive failures; and when `ends` is refused. */

@@ -108,6 +108,14 @@ export function decodeCheckpoint(text: string | null): RelayCheckpoint {
   };
 }
 
+/** The position up to which a topic holds all messages, according to a saved checkpoint; null for nothing. */
+export function publishedIn(topic: string, saved: string | null): GlobalPosition | null {
+  const { position, refusing } = decodeCheckpoint(saved);
+  const waiting = [...(refusing.get(topic)?.after.values() ?? [])];
+  const least = waiting.length === 0 ? position : earliest(waiting);
+  return least === 'start' ? null : least;
+}
+
 /** The first of these in the log; `start` if there are none. */
 export function earliest(starts: readonly LogStart[]): LogStart {
   const [first = 'start', ...rest] = starts;

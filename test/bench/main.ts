@@ -28,6 +28,7 @@ import { runBenchmark } from './run.ts';
 import type { BenchmarkResult } from './run.ts';
 import { runBenchmarks } from './runs.benchmark.ts';
 import { searchBenchmark } from './search.benchmark.ts';
+import { sharesBenchmarks } from './shares.benchmark.ts';
 import { streamedPartsBenchmark } from './streamed-parts.benchmark.ts';
 import { renderTable } from './table.ts';
 
@@ -57,6 +58,7 @@ const BENCHMARKS = [
   searchBenchmark,
   mediaBenchmark,
   ...runBenchmarks,
+  ...sharesBenchmarks,
 ];
 
 const FULL: Scale = { seconds: 5, warmUpSeconds: 3, amount: 1 };

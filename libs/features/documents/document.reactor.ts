@@ -48,7 +48,7 @@ export function documentIngestion(parts: ReactorParts) {
       if (state === null || state.status === 'deleted') return [];
       return [failed(reason === 'deadline' ? 'It was not processed in time' : 'It cannot be processed')];
     },
-    limits: { concurrency: 8, stepTimeoutMs: 120_000, maxAttempts: 4 },
+    limits: { concurrency: 8, perOrganization: 2, stepTimeoutMs: 120_000, maxAttempts: 4 },
   });
 }
 

@@ -10,6 +10,22 @@ const frame = z.looseObject({
 });
 
 const END = '\n\n';
+
+/** An event of the channel, and what says which turn it belongs to. */
+interface ChannelEvent {
+  readonly text: string;
+  readonly isComment: boolean;
+  /** The interaction whose text this is, for drafts. */
+  readonly draftOf: string | undefined;
+  readonly turnId: string | null;
+  readonly id: string | undefined;
+}
+
+/**
+ * Events of the frames that a channel has published. All streams of a channel are written the same buffer: parsed for each
+ * of them, the frames of many prompts at once would cost the square of their number.
+ */
+const parsed = new WeakMap<Buffer, readonly ChannelEvent[]>();
 const ID = /^id: (\d+)\n/;
 
 /**
@@ -31,22 +47,34 @@ export class TurnFrames {
 
   /** @param frames whole events and comments @returns those of the turn, and all comments; null for none */
   select(frames: Buffer): Buffer | null {
-    const events = frames.toString().split(END).slice(0, -1);
-    const selected = events.filter((event) => event.startsWith(':') || this.#isOfTurn(event));
+    const selected = eventsOf(frames).filter((event) => event.isComment || this.#isOfTurn(event));
     if (selected.length === 0) return null;
-    return Buffer.from(selected.map((event) => this.#withCursor(event) + END).join(''));
+    return Buffer.from(selected.map(({ text }) => this.#withCursor(text) + END).join(''));
   }
 
-  #isOfTurn(event: string): boolean {
-    const json = event.slice(event.indexOf('data: ') + 'data: '.length);
-    const { interaction_id: draftOf, data } = frame.parse(JSON.parse(json));
+  #isOfTurn({ draftOf, turnId, id }: ChannelEvent): boolean {
     if (draftOf !== undefined) return this.#interactions.has(draftOf);
-    if (data?.interaction_id !== this.#turnId) return false;
-    if (data.id !== undefined) this.#interactions.add(data.id);
+    if (turnId !== this.#turnId) return false;
+    if (id !== undefined) this.#interactions.add(id);
     return true;
   }
 
   #withCursor(event: string): string {
     return event.replace(ID, (_all, sequence: string) => `id: ${this.#cursorAt(Number(sequence))}\n`);
   }
+}
+
+function eventsOf(frames: Buffer): readonly ChannelEvent[] {
+  const known = parsed.get(frames);
+  if (known !== undefined) return known;
+  const events = frames.toString().split(END).slice(0, -1).map(channelEventOf);
+  parsed.set(frames, events);
+  return events;
+}
+
+function channelEventOf(text: string): ChannelEvent {
+  if (text.startsWith(':')) return { text, isComment: true, draftOf: undefined, turnId: null, id: undefined };
+  const json = text.slice(text.indexOf('data: ') + 'data: '.length);
+  const { interaction_id: draftOf, data } = frame.parse(JSON.parse(json));
+  return { text, isComment: false, draftOf, turnId: data?.interaction_id ?? null, id: data?.id };
 }

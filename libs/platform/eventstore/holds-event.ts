@@ -1,8 +1,9 @@
 import { streamRevision } from '#libs/kernel/event.ts';
+import type { LogFeed } from './event-feed.ts';
 import type { EventStore } from './event-store.ts';
-import { encodePosition } from './position.ts';
+import { comparePositions, decodePosition } from './position.ts';
 
-/** An event, and where it was read. */
+/** An event of a log, by which the log is recognized. */
 export interface EventIdentity {
   readonly stream: string;
   readonly revision: number;
@@ -11,15 +12,30 @@ export interface EventIdentity {
   readonly position: string;
 }
 
-/** Whether the log holds this event, at this place. A log that was restored from a copy of its events may not. */
+/** The log, as far as events are looked up in it. */
+export interface WitnessedLog {
+  readonly store: Pick<EventStore, 'readStream'>;
+  readonly feed: Pick<LogFeed, 'head' | 'idAt' | 'mayHaveRemoved'>;
+}
+
+/**
+ * Whether this is the log that the event is of.
+ *
+ * Operators delete and truncate streams, and limit their age or length: then the event may be missing in the log that it
+ * is of. The log must still reach its position; a log that was set back does not, even if its operator limits streams.
+ */
 export async function holdsEvent(
-  store: Pick<EventStore, 'readStream'>,
+  { store, feed }: WitnessedLog,
   { stream, revision, id, position }: EventIdentity,
 ): Promise<boolean> {
   const from = streamRevision(revision);
-  for await (const event of store.readStream(stream, { from, limit: 1 })) {
-    if (event.revision !== from || event.id !== id) return false;
-    return position === '' || event.position === null || encodePosition(event.position) === position;
+  for await (const event of store.readStream(stream, { from, limit: 1, needs: 'nothing' })) {
+    if (event.revision === from) return event.id === id;
   }
-  return false;
+  if (position === '') return feed.mayHaveRemoved(stream, from);
+  const at = decodePosition(position);
+  const head = await feed.head();
+  if (head === null || comparePositions(head, at) < 0) return false;
+  // Removed from the stream, and still in the files.
+  return (await feed.idAt(at)) === id || feed.mayHaveRemoved(stream, from);
 }

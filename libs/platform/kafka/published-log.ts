@@ -1,11 +1,10 @@
-import { comparePositions, encodePosition, holdsEvent } from '#libs/platform/eventstore/index.ts';
-import type { EventStore, LogFeed } from '#libs/platform/eventstore/index.ts';
+import type { GlobalPosition } from '#libs/kernel/event.ts';
+import { comparePositions, decodePosition, encodePosition, holdsEvent } from '#libs/platform/eventstore/index.ts';
+import type { WitnessedLog } from '#libs/platform/eventstore/index.ts';
 import { NOTHING_PUBLISHED, type RelayCheckpoint } from './relay-checkpoint.ts';
 
-export interface PublishedLog {
-  readonly feed: Pick<LogFeed, 'head'>;
-  readonly store: Pick<EventStore, 'readStream'>;
-}
+/** The position of a log without events. */
+const START_OF_LOG: GlobalPosition = { commit: 0n, prepare: 0n };
 
 /** The log is not the one that the relay has published. */
 class OtherLog extends Error {
@@ -28,7 +27,7 @@ class OtherLog extends Error {
  * @throws Error for another log
  */
 export async function resumeIn(
-  log: PublishedLog,
+  log: WitnessedLog,
   saved: RelayCheckpoint,
   acceptLostEvent: string | null,
 ): Promise<RelayCheckpoint> {
@@ -49,17 +48,17 @@ export async function resumeIn(
  *
  * @throws Error for another log
  */
-export async function refuseOtherLog(
-  { feed, store }: PublishedLog,
-  { position, last }: RelayCheckpoint,
-): Promise<void> {
+export async function refuseOtherLog(log: WitnessedLog, { position, last }: RelayCheckpoint): Promise<void> {
   if (position === null) return;
   if (last === null) {
-    const head = await feed.head();
-    if (head !== null && comparePositions(head, position) >= 0) return;
+    const head = (await log.feed.head()) ?? START_OF_LOG;
+    if (comparePositions(head, position) >= 0) return;
     throw new OtherLog(encodePosition(position), `ends before position ${encodePosition(position)}`);
   }
-  if (await holdsEvent(store, last)) return;
+  const isHeld = await holdsEvent(log, last);
+  // In a log that was restored from a copy of its events, positions differ. Null: removed from the files.
+  const idAtPosition = isHeld ? await log.feed.idAt(decodePosition(last.position)) : null;
+  if (isHeld && (idAtPosition === null || idAtPosition === last.id)) return;
   const name = `event ${last.revision} of ${last.stream} (id ${last.id}, position ${last.position})`;
   throw new OtherLog(last.id, `does not hold ${name}`);
 }

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 
-import { comparePositions, decodePosition, encodePosition } from '#libs/platform/eventstore/index.ts';
-import type { EventStore, LogFeed, StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { streamRevision } from '#libs/kernel/event.ts';
+import { encodePosition, holdsEvent } from '#libs/platform/eventstore/index.ts';
+import type { StoredEvent, WitnessedLog } from '#libs/platform/eventstore/index.ts';
 import { textsOf, type RedisClient } from '#libs/platform/redis/index.ts';
 
 import { parseStreamName } from './projection.ts';
@@ -15,12 +14,6 @@ const witnessSchema = z.object({
   /** `commit/prepare`, for messages. */
   position: z.string(),
 });
-
-/** The log, as far as witnesses are looked up in it. */
-export interface WitnessedLog {
-  readonly store: Pick<EventStore, 'readStream'>;
-  readonly feed: Pick<LogFeed, 'head' | 'idAt' | 'mayHaveRemoved'>;
-}
 
 /** An event that the read models hold. */
 export type Witness = z.infer<typeof witnessSchema>;
@@ -76,25 +69,8 @@ export class LogWitness {
   /** @returns an event that the read models hold and the log does not; null if there is none, or none was saved */
   async missingIn(log: WitnessedLog): Promise<Witness | null> {
     for (const witness of await this.saved()) {
-      if (!(await isIn(log, witness))) return witness;
+      if (!(await holdsEvent(log, witness))) return witness;
     }
     return null;
   }
-}
-
-/**
- * Operators delete and truncate streams, and limit their age or length: then the event may be missing in the log that it
- * is of. The log must still reach its position; a log that was set back does not, even if its operator limits streams.
- */
-async function isIn({ store, feed }: WitnessedLog, { stream, revision, id, position }: Witness): Promise<boolean> {
-  const from = streamRevision(revision);
-  for await (const event of store.readStream(stream, { from, limit: 1, needs: 'nothing' })) {
-    if (event.revision === from) return event.id === id;
-  }
-  if (position === '') return feed.mayHaveRemoved(stream, from);
-  const at = decodePosition(position);
-  const head = await feed.head();
-  if (head === null || comparePositions(head, at) < 0) return false;
-  // Removed from the stream, and still in the files.
-  return (await feed.idAt(at)) === id || feed.mayHaveRemoved(stream, from);
 }

@@ -1,5 +1,6 @@
 /** A relay resumes only in the log that it has published, however long another log is. */
 import { createServer, connect, type Socket } from 'node:net';
+import { EventStoreDBClient } from '@eventstore/db-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { NO_EVENTS } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
@@ -89,7 +90,8 @@ describe('a relay', { timeout: 120_000 }, () => {
     const head = await other().feed.head();
     await eventually(() => {
       const { phase, position } = accepting.progress;
-      expect([phase, position && encodePosition(position)]).toEqual(['active', head && encodePosition(head)]);
+      const reached = (at: typeof head) => encodePosition(at ?? { commit: 0n, prepare: 0n });
+      expect([phase, reached(position)]).toEqual(['active', reached(head)]);
     }, WAIT);
     expect(await idsInKafka()).toHaveLength(other() === longer ? 60 : 10);
     expect(accepting.progress.problem).toBeNull();
@@ -108,6 +110,27 @@ describe('a relay', { timeout: 120_000 }, () => {
     await relay.stop();
     await behind.close();
     await address.close();
+  });
+
+  it('resumes although an operator has deleted the stream of the last event', async () => {
+    const server = await startTestEventStore();
+    const own = connectEventStore({ url: server.url });
+    const events = numberedEvents(3);
+    await own.store.append('relayed-deleted', NO_EVENTS, events);
+    const before = startRelay(own);
+    await eventually(async () => expect(decodeCheckpoint(await saved()).last?.id).toBe(events.at(-1)?.id), WAIT);
+    await before.stop();
+    const client = EventStoreDBClient.connectionString(server.url);
+    await client.deleteStream('relayed-deleted');
+    await client.dispose();
+    const relay = startRelay(own);
+    await eventually(() => relay.progress.phase === 'active', WAIT);
+    const [id] = await append(own, 1);
+    await eventually(async () => expect(await idsInKafka()).toContain(id), WAIT);
+    await relay.stop();
+    expect(await idsInKafka()).toHaveLength(4);
+    await own.close();
+    await server.stop();
   });
 
   it('trusts the bare position of an older version once, unless the log is shorter', async () => {

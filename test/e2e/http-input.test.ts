@@ -197,7 +197,7 @@ describe('bytes on a connection', () => {
 
   it.each([
     ['garbage', Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00])],
-    ['no version', 'GET /\r\n\r\n'],
+    ['no version', 'GET /api/v1/channels\r\n\r\n'],
     [
       'a body of two lengths',
       `POST /api/v1/channels HTTP/1.1\r\n${host}Content-Length: 2\r\nContent-Length: 5\r\n\r\n{}`,

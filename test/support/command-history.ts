@@ -34,6 +34,7 @@ const PARTICIPANTS: readonly Participant[] = [
     agentId: 'agent-2',
     name: 'Named in the channel',
     description: '',
+    organization: null,
     isActive: true,
     imageUrl: null,
     personality: '',

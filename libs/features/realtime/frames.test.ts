@@ -27,7 +27,7 @@ describe('frames of a client', () => {
   it.each([
     ['-1', 'greater_than_equal', 'Input should be greater than or equal to 0'],
     ['1.5', 'int_from_float', 'Input should be a valid integer, got a number with a fractional part'],
-    ['"1e3"', 'int_type', 'Input should be a valid integer'],
+    ['"1e3"', 'int_parsing', 'Input should be a valid integer, unable to parse string as an integer'],
     ['null', 'int_type', 'Input should be a valid integer'],
     ['9223372036854776000', 'int_parsing_size', 'Unable to parse input string as an integer, exceeded maximum size'],
   ])('refuses to resume after %s', (after, type, msg) => {

@@ -25,7 +25,7 @@ export function connectRedis(url: string, options: RedisConnectionOptions = {}):
   const [first = '', ...others] = redisAddresses(url);
   const withErrors = (redis: Redis): Redis => redis.on('error', (error: Error) => options.onError?.(error));
   if (others.length === 0) {
-    const redis = withErrors(new Redis(first, { ...CONNECTION, reconnectOnError: onDemotion() }));
+    const redis: Redis = withErrors(new Redis(first, { ...CONNECTION, reconnectOnError: onReadOnly(() => redis) }));
     redis.on('ready', async () => {
       const misfit = misfitOf(await describeServer(redis), 'standalone', redis.options.db);
       if (misfit !== null) options.onMisfit?.(misfit);
@@ -40,7 +40,6 @@ export function connectRedis(url: string, options: RedisConnectionOptions = {}):
       const redis = withErrors(
         new Redis({
           ...CONNECTION,
-          reconnectOnError: onDemotion(),
           host,
           port,
           ...(username !== '' && { username: decodeURIComponent(username) }),
@@ -87,21 +86,40 @@ const CONNECTION = {
   retryStrategy: (attempt: number): number => backoffMs(attempt, { maxMs: 1_000 }),
 };
 
-/** Between two reconnections to an address that still leads to a replica. */
-const DEMOTION_MS = 1_000;
+/** Between two looks whether an address leads to another server. */
+const LOOK_MS = 1_000;
 
 /**
- * Whether to connect again after an error. A server that was demoted behind an address that now leads to another one
- * keeps its connections, and refuses writes on them. The command that was refused is not sent again.
+ * Follows a failover behind one address: a server that was demoted keeps its connections, and refuses writes on them.
+ * Connects again if the address leads to a master by now; the server serves reads until then. The command that was
+ * refused is not sent again.
+ *
+ * @returns a handler of errors for ioredis, which itself never asks for a reconnection
  */
-function onDemotion(): (error: Error) => boolean {
+function onReadOnly(connection: () => Redis): (error: Error) => boolean {
   let last = -Infinity;
   return ({ message }) => {
     const now = performance.now();
-    if (!message.startsWith('READONLY') || now - last < DEMOTION_MS) return false;
-    last = now;
-    return true;
+    if (message.startsWith('READONLY') && now - last >= LOOK_MS) {
+      last = now;
+      void leadsToMaster(connection()).then((isMaster) => isMaster && connection().disconnect(true));
+    }
+    return false;
   };
+}
+
+/** Never rejects. */
+async function leadsToMaster(redis: Redis): Promise<boolean> {
+  const look = redis.duplicate({ lazyConnect: true, retryStrategy: () => null, reconnectOnError: () => false });
+  look.on('error', () => undefined);
+  try {
+    await look.connect();
+    return /^role:master/m.test(await look.info('replication'));
+  } catch {
+    return false;
+  } finally {
+    look.disconnect();
+  }
 }
 
 /** Resolves when all nodes are connected, or rejects with a fault after `timeoutMs`. */

@@ -21,10 +21,12 @@ const OLDEST = 7;
 
 /** Never rejects: a user may lack the right to ask. */
 export async function describeServer(redis: Redis): Promise<ServerDescription> {
-  const info = await redis.info('server').catch(() => '');
-  const functions = await redis.call('FUNCTION', 'LIST', 'LIBRARYNAME', NO_LIBRARY).catch((error: unknown) => error);
-  const client = String(await redis.client('INFO').catch(() => ''));
-  const database = /\bdb=(\d+)/.exec(client)?.[1];
+  const [info, client, functions] = await Promise.all([
+    redis.info('server').catch(() => ''),
+    redis.client('INFO').catch(() => ''),
+    redis.call('FUNCTION', 'LIST', 'LIBRARYNAME', NO_LIBRARY).catch((error: unknown) => error),
+  ]);
+  const database = /\bdb=(\d+)/.exec(String(client))?.[1];
   return {
     database: database === undefined ? null : Number(database),
     // Valkey says `server_mode`.

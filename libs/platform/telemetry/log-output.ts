@@ -16,11 +16,13 @@ export interface LogOutput {
  */
 export function standardOutput(): LogOutput {
   // Without a listener, an error of a stream ends the process.
-  process.stdout.on('error', () => undefined);
+  if (!process.stdout.listeners('error').includes(ignore)) process.stdout.on('error', ignore);
   // A file is written directly: a stream of Node accepts nothing more after its first error.
   const stdout: unknown = process.stdout;
   return countingLosses(stdout instanceof Socket ? intoStream(stdout) : intoFile(STANDARD_OUTPUT));
 }
+
+function ignore(): void {}
 
 type WriteTo = (fd: number, bytes: Uint8Array, offset: number) => number;
 

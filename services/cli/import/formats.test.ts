@@ -33,7 +33,7 @@ describe('OpenAI-style lines', () => {
       ['message 3', 'message 2', 'tool_call_result'],
       ['message 4', 'message 0', 'agent_response'],
     ]);
-    expect(parsed.messages[3]?.body.content).toEqual([
+    expect(parsed.messages[3]?.body.content).toMatchObject([
       { type: 'tool_call_result', tool_name: 'weather', tool_result: { celsius: 21 }, tool_call_id: 'c1' },
     ]);
     expect(parsed.channel.body).toMatchObject({ name: 'How warm is it?', meta_data: { source_line: 7 } });

@@ -676,7 +676,7 @@ describe('the command line', () => {
       stderr: 'parley: there is no knowledge graph Mountains\n',
     });
     const refused = await run('crawl', 'file:///etc/passwd', '--graph', 'Coast');
-    expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/^parley: url: /) });
+    expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/^parley: <url>: /) });
     site.pages.clear();
     const failed = await run('crawl', `${site.origin}/`, '--graph', 'Coast');
     expect(failed).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('parley: Failed: ') });

@@ -70,13 +70,16 @@ it('removes old files that nothing names, and no others', async () => {
   expect((await api.call('DELETE', `/api/v1/media/${deleted.id}`)).status).toBe(204);
   // An event of a newer version, with fields that this one does not know.
   const unknown = await putBlob();
-  const metadata = { organizationId: api.api.organizationId, actor: { type: 'system', id: 'test' } };
-  const event = {
-    id: newId(),
-    type: 'MediaTranscribed.v1',
-    data: { to: [{ blob: unknown }] },
-    metadata: metadata as never,
+  const id = newId();
+  const metadata = {
+    at: new Date().toISOString(),
+    organizationId: api.api.organizationId,
+    actor: { type: 'system', id: 'test' } as const,
+    commandId: id,
+    $correlationId: id,
+    $causationId: id,
   };
+  const event = { id, type: 'MediaTranscribed.v1', data: { to: [{ blob: unknown }] }, metadata };
   await platform().store.append(`media-${newId()}`, NO_EVENTS, [event]);
   const young = await putBlob();
   const old = await putBlob();

@@ -133,7 +133,7 @@ describe('an upload', () => {
 
   it('is refused without content, compressed, or for a graph that does not exist', async () => {
     const empty = await upload(Buffer.alloc(0));
-    expect([empty.status, empty.json.detail[0].type]).toEqual([422, 'missing']);
+    expect([empty.status, empty.json.detail[0].type]).toEqual([422, 'value_error']);
     expect((await upload(Buffer.from('a'), {}, { 'content-encoding': 'gzip' })).status).toBe(415);
     const graph = await upload(Buffer.from('a'), { knowledge_graph: 'unknown' });
     expect([graph.status, graph.json.detail[0].loc]).toEqual([422, ['query', 'knowledge_graph']]);

@@ -5,7 +5,7 @@ import { NO_USAGE } from '#libs/platform/model/index.ts';
 import type { Model, ModelEnd, ModelMessage, ModelPart, ModelTool } from '#libs/platform/model/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
-import { endLateResponse, metadataOf } from './response.ts';
+import { metadataOf } from './response.ts';
 import { ResponseDraft } from './response-draft.ts';
 import { ChannelRefusal } from './run.channel.ts';
 import type { MissedServer } from './run.mcp.ts';
@@ -60,18 +60,11 @@ export async function runModelStep(one: StepOfRun, parts: ModelParts, step: numb
   const signal = AbortSignal.any([process.signal, over.signal]);
   const watch = watched(parts.store, run, signal).then((isOvertaken) => isOvertaken && over.abort(new Overtaken()));
   try {
-    const outcome = await outcomeOf(answer, parts.model.stream(call, signal), (failure) => {
+    return await outcomeOf(answer, parts.model.stream(call, signal), (failure) => {
       signal.throwIfAborted();
       const { reason, detail } = failure;
       if (detail !== null) parts.log.warn({ run: run.id, reason, detail }, 'a model call failed');
     });
-    // The end of a run that was cancelled between two looks may have been shown before the response was posted.
-    if (answer.isShown) await endLateResponse(one, parts.store);
-    return outcome;
-  } catch (error) {
-    await answer.posted();
-    if (over.signal.aborted || answer.isShown) await endLateResponse(one, parts.store);
-    throw error;
   } finally {
     parts.openings.learn(call, parts.model, answer);
     over.abort();
@@ -149,11 +142,6 @@ class AnswerOfStep {
     this.#room = MAX_CHARS - (before === '' ? 0 : before.length + SEPARATOR.length);
   }
 
-  /** Whether the response is posted, and incomplete. */
-  get isShown(): boolean {
-    return this.#draft !== null;
-  }
-
   get hasText(): boolean {
     return this.#text !== '';
   }
@@ -171,11 +159,6 @@ class AnswerOfStep {
   begin(): void {
     this.#posting = this.#postResponse();
     this.#posting.catch(() => undefined);
-  }
-
-  /** Waits for a post that is under way. Never rejects. */
-  async posted(): Promise<void> {
-    await this.#posting?.catch(() => undefined);
   }
 
   async add(part: TextPart | CallPart | Restart): Promise<void> {
@@ -236,9 +219,9 @@ class AnswerOfStep {
     const before = answerText(run);
     const posted = { role: 'agent_response', content: [], name: 'response', complete: false, metadata } as const;
     try {
-      const ref = await channel.post(posted);
-      if (ref === null) return;
-      this.#draft = new ResponseDraft(channel, ref, before === '' ? '' : `${before}${SEPARATOR}`);
+      const response = await channel.post(posted);
+      if (response === null) return;
+      this.#draft = new ResponseDraft(channel, response.ref, before === '' ? '' : `${before}${SEPARATOR}`);
     } catch (error) {
       // Then it is posted when it is complete.
       if (!(error instanceof ChannelRefusal && error.reason === 'too_many_open')) throw error;

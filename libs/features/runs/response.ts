@@ -1,12 +1,9 @@
-import { foldStream } from '#libs/platform/readmodel/index.ts';
-
 import { ChannelRefusal } from './run.channel.ts';
-import type { RunInChannel } from './run.channel.ts';
-import type { RunParts, StepOfRun } from './run.parts.ts';
-import { runEntity } from './run.read.ts';
+import type { RunInChannel, Said } from './run.channel.ts';
+import type { StepOfRun } from './run.parts.ts';
 import { configOfResponse } from './run.mentions.ts';
 import { sourcesOf } from './run.sources.ts';
-import { answerText, hasEnded } from './run.ts';
+import { answerText } from './run.ts';
 import { finishOf, modelOf } from './run.answer.ts';
 import type { RunModel } from './run.answer.ts';
 import type { Run, RunEvent } from './run.ts';
@@ -30,36 +27,42 @@ export async function complete({ run, channel }: StepOfRun, requested: RunModel)
   const details = { metadata: metadataOf(run, requested), invocationConfig: configOfResponse(run) };
   const posted = { role: 'agent_response', content, name: 'response', ...details } as const;
   // Posting is repeatable, but finds a response that was posted in the log only: a read model may lag.
-  const ref = open ?? (await channel.post(posted));
+  const ref = open ?? (await channel.post(posted))?.ref ?? null;
   if (ref !== null) await channel.complete(ref, text, details);
   return { type: 'RunCompleted.v1', data: { responseId: ref && channel.idOf(ref) } };
 }
 
-/** A partial answer is kept. */
+/**
+ * A partial answer is kept. What ends a run that has no response takes the place of it: a worker that posts the response
+ * later finds this interaction instead, which is complete. So nothing is left open, also by a worker that dies then.
+ */
 export async function showEnd(run: Run, channel: RunInChannel): Promise<void> {
-  const message = run.failure === null ? 'the run was cancelled' : run.failure.message;
+  const { claim, failure } = run;
+  // A run that was cancelled before it had begun shows nothing.
+  if (claim === null && failure === null) return;
   try {
-    const response = await channel.openResponse();
-    if (response !== null) {
-      const text = (await channel.draftOf(response)) || answerText(run);
-      if (text === '') await channel.fail(response, message);
-      else await channel.complete(response, text);
-    }
-    if (run.failure === null) return;
-    const content = [{ type: 'text', text: `The agent could not answer: ${message}.` }];
-    const metadata = { run_id: run.id, reason: run.failure.reason };
-    await channel.post({ role: 'internal_error', content, name: 'error', metadata });
+    const open = await channel.openResponse();
+    // A read model may lag: that there is no response is known once its place is taken.
+    const posted = open === null ? await channel.post({ ...endOf(run), name: 'response' }) : null;
+    const response = open ?? (posted?.role === 'agent_response' ? posted.ref : null);
+    if (response === null) return;
+    const text = (await channel.draftOf(response)) || answerText(run);
+    if (text === '') await channel.fail(response, failure?.message ?? 'the run was cancelled');
+    else await channel.complete(response, text);
+    if (failure !== null) await channel.post({ ...endOf(run), name: 'error' });
   } catch (error) {
-    // Nothing can be shown in a channel that was archived.
-    if (!(error instanceof ChannelRefusal)) throw error;
+    // Nothing can be shown in a channel that was archived. One with too many open interactions has fewer soon.
+    if (!(error instanceof ChannelRefusal) || error.reason === 'too_many_open') throw error;
   }
 }
 
-/** A response that was posted after its run had ended must not stay incomplete. */
-export async function endLateResponse(
-  { run, channel }: Pick<StepOfRun, 'run' | 'channel'>,
-  store: RunParts['store'],
-): Promise<void> {
-  const current = await foldStream(store, runEntity.projection, run.id);
-  if (current !== null && hasEnded(current)) await showEnd(current, channel);
+/** What is posted for a run without a response: an error, or a response that fails. */
+function endOf(run: Run): Pick<Said, 'role' | 'content' | 'complete' | 'metadata'> {
+  const { claim, failure } = run;
+  if (failure === null) {
+    const metadata = claim === null ? { run_id: run.id } : metadataOf(run, claim.model);
+    return { role: 'agent_response', content: [], complete: false, metadata };
+  }
+  const content = [{ type: 'text', text: `The agent could not answer: ${failure.message}.` }];
+  return { role: 'internal_error', content, metadata: { run_id: run.id, reason: failure.reason } };
 }

@@ -27,7 +27,7 @@ export interface ChannelParts {
 
 type Role = 'agent_reasoning' | 'tool_call' | 'tool_call_result' | 'agent_response' | 'internal_error';
 
-interface Said {
+export interface Said {
   readonly role: Role;
   readonly content: readonly object[];
   /** What of the run says it: the same name is posted once. */
@@ -50,10 +50,17 @@ export class ChannelRefusal extends Error {
   }
 }
 
-function refOf(document: string | Buffer): InteractionRef {
-  const ref = parseInteractionId((JSON.parse(document.toString()) as { id: string }).id);
+/** `role`: that of the first one that was posted with the name. */
+interface Posted {
+  readonly ref: InteractionRef;
+  readonly role: string;
+}
+
+function postedOf(document: string | Buffer): Posted {
+  const { id, content_role: role } = JSON.parse(document.toString()) as { id: string; content_role: string };
+  const ref = parseInteractionId(id);
   if (ref === null) throw new TypeError('a posted interaction has no valid id');
-  return ref;
+  return { ref, role };
 }
 
 /** Namespace of the spans and commands of runs. Part of the storage format: never change it. */
@@ -78,7 +85,7 @@ export class RunInChannel {
   }
 
   /** @returns null where nothing is shown: for the run of an agent that another agent asks @throws ChannelRefusal */
-  async post(said: Said): Promise<InteractionRef | null> {
+  async post(said: Said): Promise<Posted | null> {
     const { channelId, asked } = this.#run;
     if (asked !== null) return null;
     const interaction = await this.#interaction(said);
@@ -91,7 +98,7 @@ export class RunInChannel {
       result = await post({ repeatedSinceMs: Date.parse(this.#run.createdAt) });
     }
     if (!result.ok) throw new ChannelRefusal(result.rejection.reason);
-    return refOf(result.document);
+    return postedOf(result.document);
   }
 
   /** Shows how far a tool call is, to clients that are there now. */

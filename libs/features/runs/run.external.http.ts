@@ -17,14 +17,13 @@ import {
 } from '#libs/platform/http/index.ts';
 import type { HttpApp, Principal } from '#libs/platform/http/index.ts';
 
-import { endLateResponse, metadataOf } from './response.ts';
+import { metadataOf } from './response.ts';
 import { ChannelRefusal, RunInChannel } from './run.channel.ts';
 import type { ChannelParts } from './run.channel.ts';
 import { conversationOf } from './run.conversation.ts';
 import type { ConversationQueries } from './run.conversation.ts';
 import { decideFailure, decideResponse, obstacleOf } from './run.external.ts';
 import type { ExternalRejection } from './run.external.ts';
-import type { RunParts, StepOfRun } from './run.parts.ts';
 import { runSchema } from './run.read.ts';
 import type { Runs } from './run.read.ts';
 import type { Run } from './run.ts';
@@ -33,7 +32,6 @@ interface Parts {
   readonly runs: Runs;
   readonly channel: ChannelParts;
   readonly conversations: ConversationQueries;
-  readonly store: RunParts['store'];
 }
 
 const MAX_TEXT = 100_000;
@@ -129,7 +127,7 @@ export function externalRunRoutes(app: HttpApp, parts: Parts): void {
   deltaRoute(app, parts);
 }
 
-function deltaRoute(app: HttpApp, { runs, channel: channelParts, store }: Parts): void {
+function deltaRoute(app: HttpApp, { runs, channel: channelParts }: Parts): void {
   const responses = new LRUCache<EntityId, InteractionRef>({ max: MAX_RESPONSES });
   app.post(
     '/api/v1/runs/:id/deltas',
@@ -151,7 +149,7 @@ function deltaRoute(app: HttpApp, { runs, channel: channelParts, store }: Parts)
       const { offset = null, text: piece } = request.body;
       const length = (offset ?? 0) + piece.length;
       const channel = new RunInChannel(run, channelParts, commandContext(request));
-      const response = responses.get(run.id) ?? (await postedResponse({ run, channel }, store));
+      const response = responses.get(run.id) ?? (await postedResponse(run, channel));
       if (response === null) return { length };
       responses.set(run.id, response);
       const put = await channel.putDraft(response, offset, piece);
@@ -176,21 +174,16 @@ function draftConflict(reason: DraftFailure): Error {
 }
 
 /**
- * Posts the response, incomplete. The run may have ended meanwhile, and its end been shown: then the response ends too.
+ * Posts the response, incomplete. The run may have ended meanwhile: then what shows its end is in the place of the response.
  *
  * @returns null for the answer to another agent, which the channel does not show
  */
-export async function postedResponse(
-  { run, channel }: Pick<StepOfRun, 'run' | 'channel'>,
-  store: RunParts['store'],
-): Promise<InteractionRef | null> {
+export async function postedResponse(run: Run, channel: RunInChannel): Promise<InteractionRef | null> {
   const model = run.claim?.model ?? { kind: '', name: '' };
   const metadata = metadataOf(run, { kind: 'external', name: model.name });
   try {
     const posted = { role: 'agent_response', content: [], name: 'response', complete: false, metadata } as const;
-    const response = await channel.post(posted);
-    if (response !== null) await endLateResponse({ run, channel }, store);
-    return response;
+    return (await channel.post(posted))?.ref ?? null;
   } catch (error) {
     if (error instanceof ChannelRefusal) throw conflict('The channel does not take the answer', error.reason);
     throw error;

@@ -239,7 +239,7 @@ describe('an external agent', () => {
     await eventually(async () => expect(await api.types(asked.runId)).toContain('RunEndShown'));
     const parts = { ...interactions, receipts: reactions.commands, application: () => Promise.resolve(null) };
     const channel = new RunInChannel(run, parts, {});
-    await postedResponse({ run, channel }, api.platform.store);
+    await postedResponse(run, channel);
     expect(await api.response(asked)).toMatchObject({ complete: true });
   });
 

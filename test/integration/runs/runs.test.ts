@@ -1,7 +1,7 @@
 /** Runs on all stores, with the extractive default: their trees, their ends, and workers that die. */
 import { once } from 'node:events';
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
 import { parseConfig } from '#libs/platform/config/index.ts';
@@ -172,8 +172,12 @@ describe('the routes of runs', () => {
     await realtime.stop();
   });
 
-  it('cancel a run whose worker posts the response after the end was shown: it is not left incomplete', async () => {
+  it.each([
+    { what: 'posts the response', dies: false },
+    { what: 'dies once it has posted the response', dies: true },
+  ])('cancel a run whose worker $what after the end was shown: nothing is left incomplete', async ({ dies }) => {
     const { id } = await api.newAgent({ name: 'Late' });
+    const { commands } = api.documents.api.features.interactions;
     const asked = await api.withoutWorker(async () => {
       const one = await api.ask('When does it open?', { agentId: id });
       await (await api.stepOf(one.runId, 0))?.attempt();
@@ -185,13 +189,25 @@ describe('the routes of runs', () => {
       await step?.attempt(async (...late) => {
         await api.call('POST', `/api/v1/runs/${one.runId}/cancel`);
         await (await api.stepOf(one.runId, 0, 'run-endings'))?.attempt();
-        return step.handle(...late);
+        const post = commands.post.bind(commands);
+        const posting = vi.spyOn(commands, 'post').mockImplementation(async (...args) => {
+          const posted = await post(...args);
+          if (dies) throw new Error('killed');
+          return posted;
+        });
+        try {
+          return await step.handle(...late);
+        } finally {
+          expect(posting).toHaveBeenCalled();
+          posting.mockRestore();
+        }
       });
       return one;
     });
     const ended = ['RunRequested', 'RunClaimed', 'StepStarted', 'RunCancelled', 'RunEndShown'];
     expect(await api.types(asked.runId)).toEqual(ended);
-    expect(await api.response(asked)).toMatchObject({ complete: true });
+    const failed = { complete: true, content: [], metadata: { failure: 'the run was cancelled' } };
+    expect(await api.response(asked)).toMatchObject(failed);
   });
 
   it('answer another organization as for a run that does not exist', async () => {

@@ -6,9 +6,20 @@ import { spawnSync } from 'node:child_process';
 const PARTS = {
   ci: ['bash', '.ci/run'],
   ...Object.fromEntries(
-    ['nightly', 'containers', 'redis-cluster', 'deployment', 'crawls', 'media', 'reactors', 'runs', 'ended-keys'].map(
-      (name) => [name, ['npm', 'run', `test:${name}`]],
-    ),
+    [
+      'nightly',
+      'package',
+      'containers',
+      'redis-cluster',
+      'deployment',
+      'crawls',
+      'media',
+      'reactors',
+      'runs',
+      'ended-keys',
+      'model-endpoints',
+      'tool-servers',
+    ].map((name) => [name, ['npm', 'run', `test:${name}`]]),
   ),
   autobahn: ['npm', 'run', 'autobahn'],
 };

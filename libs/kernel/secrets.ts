@@ -8,6 +8,8 @@ const REDACTED = '[redacted]';
 /** A shorter secret, a plain word or a number would be found in places that it has nothing to do with. */
 const MIN_LENGTH = 8;
 const PLAIN = /^(?:[a-z]{1,15}|[\d.]+)$/i;
+/** A row of equal characters is a placeholder, and texts of users have such rows. */
+const MIN_DISTINCT = 5;
 /** In events, texts of users stand beside texts of others: only what cannot be a word is taken out of them. */
 const MIN_IN_CONTENT = 16;
 
@@ -18,7 +20,7 @@ let longestFirst: readonly string[] = [];
 export function conceal(secrets: Iterable<string>): void {
   for (const secret of secrets) {
     for (const form of formsOf(secret)) {
-      if (form.length >= MIN_LENGTH && !PLAIN.test(form)) known.add(form);
+      if (form.length >= MIN_LENGTH && new Set(form).size >= MIN_DISTINCT && !PLAIN.test(form)) known.add(form);
     }
   }
   // A secret may be part of another one.

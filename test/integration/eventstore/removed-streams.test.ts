@@ -215,6 +215,10 @@ describe('a deleted channel', () => {
       await operate((client) => remove(client, `channel-${channel}`));
       // Another process, which has not cached its state.
       const other = await api.startInstance();
+      // Without Redis it would fold the stream alone, and a deleted stream looks like one that never existed.
+      const isConnected = async () =>
+        (await other.call({ key: api.rootKey, method: 'GET', url: '/api/v1/channels' })).status === 200;
+      await eventually(isConnected);
       const request = { key: api.rootKey, method: 'POST', url: posts(channel), body: message('x') } as const;
       const answer = await other.call(request);
       expect([answer.status, answer.json.code]).toEqual([410, 'gone']);

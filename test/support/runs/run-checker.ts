@@ -15,18 +15,24 @@ export function runProblems(log: readonly LogEvent[]): string[] {
   const posts = channels.flatMap(([, events]) => events.filter(({ type }) => type === 'InteractionPosted.v1'));
   const shown = Map.groupBy(
     channels.flatMap(([, events]) => events),
-    ({ metadata }) => String(metadata['$correlationId']),
+    (event) => turnOf(event, streams.get(event.stream) ?? []),
   );
   const runs = [...streams].filter(([stream]) => stream.startsWith('run-'));
   return [
     ...runs.flatMap(([stream, events]) => problemsOfRun(stream, events)),
     ...runs.flatMap(([stream, events]) => {
       const channel = streams.get(`channel-${events[0]?.data['channelId']}`) ?? [];
-      return problemsOfTree(stream, shown.get(stream.slice('run-'.length)) ?? [], questionOf(events, channel));
+      const ofTurn = shown.get(String(events[0]?.data['turnId'])) ?? [];
+      return problemsOfTree(stream, ofTurn, questionOf(events, channel));
     }),
     ...repeated(log.map(({ id, stream }) => `${stream} ${id}`)).map((one) => `stored twice: ${one}`),
     ...repeated(posts.map(({ data }) => String(data['spanId']))).map((span) => `posted twice: the span ${span}`),
   ];
+}
+
+/** The turn of an event, which it names itself or by the sequence of an interaction. */
+function turnOf({ data }: LogEvent, channel: readonly LogEvent[]): string {
+  return String(data['turnId'] ?? channel[Number(data['sequence']) - 1]?.data['turnId']);
 }
 
 function problemsOfRun(stream: string, events: readonly LogEvent[]): string[] {

@@ -117,7 +117,7 @@ export class EntityCheck {
     await expected.compare();
   }
 
-  /** The entries of lists that differ, with the operations that remove what is there of them. */
+  /** The list entries that differ, each with the operations that remove its present members. */
   async #differentLists(folding: Folding): Promise<{ readonly key: string; readonly removal: WriteOperation[] }[]> {
     const { projection, entity, keys, state } = folding;
     const run = { ...entity, before: state, after: state, events: [], isRepair: true };

@@ -8,8 +8,6 @@ import { openPromise, validateFileName, type Entry, type ZipFile } from 'yauzl';
 
 import { BadInput } from './import.model.ts';
 
-/** The lists of channels of Slack's export. Which ones it has depends on the rights of the person who made it. */
-export const SLACK_LISTS = ['channels.json', 'groups.json', 'mpims.json', 'dms.json'] as const;
 const CONVERSATIONS = /^conversations(-\d+)?\.json$/;
 const LIST = /^(?!__MACOSX\/)([^/]+\/)?((channels|groups|mpims|dms)\.json|conversations(-\d+)?\.json)$/;
 const MIB = 1024 * 1024;
@@ -24,8 +22,6 @@ const SMALL_BYTES = 16 * MIB;
 
 export interface ExportFiles {
   readonly path: string;
-  /** Names of all folders. */
-  folders(): Promise<string[]>;
   /** The files of a folder ('' for the export itself); none if it does not exist. */
   list(folder: string): Promise<{ readonly name: string; readonly bytes: number }[]>;
   /** The bytes of a file of any size. @throws BadInput without the name of the file */
@@ -37,11 +33,9 @@ export interface ExportFiles {
 
 /** @throws BadInput if the folder holds no export */
 export async function openFolder(path: string): Promise<ExportFiles> {
-  const entries = await readdir(path, { withFileTypes: true });
-  if (!entries.some(({ name }) => LIST.test(name))) throw noExport(path);
+  if (!(await readdir(path)).some((name) => LIST.test(name))) throw noExport(path);
   return {
     path,
-    folders: () => Promise.resolve(entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)),
     stream: (name) => Promise.resolve(createReadStream(join(path, name))),
     async list(folder) {
       const names = await readdir(join(path, folder)).catch(() => []);
@@ -87,7 +81,6 @@ export async function openZip(path: string): Promise<ExportFiles> {
     };
     return {
       path,
-      folders: () => Promise.resolve([...folders.keys()].filter((name) => name !== '')),
       list: (folder) =>
         Promise.resolve(
           (folders.get(folder) ?? []).map(({ name, entry }) => ({ name, bytes: entry.uncompressedSize })),

@@ -341,7 +341,7 @@ describe('reasoning', () => {
     'tags around nothing, and once more': [delta({ content: '<think>\n\n</think>\n<think>Hmm.</think>' })],
   };
 
-  it.each(Object.entries(forms))('as %s is told from text', async (_what, deltas) => {
+  it.each(Object.entries(forms))('as %s is reasoning, and the rest is text', async (_what, deltas) => {
     const parts = await partsOf(streams(chunks(...deltas, so, stop)));
     expect(textOf(parts, 'reasoning').trim()).toBe('Hmm.');
     expect(textOf(parts)).toBe('So');

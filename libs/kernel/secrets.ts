@@ -45,6 +45,7 @@ export function redactedContent(text: string): string {
 }
 
 function without(text: string, minLength: number): string {
+  if (text.length < Math.max(minLength, longestFirst.at(-1)?.length ?? Infinity)) return text;
   let result = text;
   for (const secret of longestFirst) {
     if (secret.length >= minLength && result.includes(secret)) result = result.replaceAll(secret, REDACTED);

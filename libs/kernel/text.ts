@@ -22,19 +22,29 @@ export function admitText(text: string, max = Infinity): string {
  * echo. Returns the same value if nothing in it changes.
  */
 export function admitJson<T>(value: T): T {
-  if (typeof value === 'string') return redactedContent(admitText(value)) as T;
-  if (typeof value !== 'object' || value === null || JSON.isRawJSON(value)) return value;
-  if (Array.isArray(value)) {
-    const items = value.map((item: unknown) => admitJson(item));
-    return items.some((item, index) => !Object.is(item, value[index])) ? (items as T) : value;
+  // Nearly all values are admitted as they are: events on their way to the log are looked at without being copied.
+  return isAdmitted(value) ? value : (admitted(value) as T);
+}
+
+function isAdmitted(value: unknown): boolean {
+  if (typeof value === 'string') return value.isWellFormed() && redactedContent(value) === value;
+  if (!isContainer(value)) return true;
+  if (Array.isArray(value)) return value.every(isAdmitted);
+  for (const name of Object.keys(value)) {
+    if (!isAdmitted(name) || !isAdmitted((value as Record<string, unknown>)[name])) return false;
   }
-  let changes = false;
-  const entries = Object.entries(value).map(([name, member]): [string, unknown] => {
-    const entry: [string, unknown] = [admitJson(name), admitJson<unknown>(member)];
-    changes ||= entry[0] !== name || !Object.is(entry[1], member);
-    return entry;
-  });
-  return changes ? (Object.fromEntries(entries) as T) : value;
+  return true;
+}
+
+function admitted(value: unknown): unknown {
+  if (typeof value === 'string') return redactedContent(admitText(value));
+  if (!isContainer(value)) return value;
+  if (Array.isArray(value)) return value.map(admitted);
+  return Object.fromEntries(Object.entries(value).map((entry) => entry.map(admitted) as [string, unknown]));
+}
+
+function isContainer(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !JSON.isRawJSON(value);
 }
 
 /** The same for a text that arrives in parts, which may end in the middle of a character. */

@@ -1,10 +1,11 @@
 import type { EventSourceMessage } from 'eventsource-parser';
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 
+import { isObject, parsedJson } from '#libs/kernel/json.ts';
 import { FetchError } from '#libs/platform/fetch/index.ts';
 import type { FetchFailure } from '#libs/platform/fetch/index.ts';
 
-import { isRecord, jsonOf, quoted, refusalIn, sentenceOf, textOf } from './server-words.ts';
+import { quoted, refusalIn, sentenceOf, textOf } from './server-words.ts';
 import { ToolServerError } from './tool-server-error.ts';
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
@@ -121,12 +122,12 @@ export class Exchange {
     const body = await response.text();
     const refusal = refusalIn(status, headers.get('content-type') ?? '', body);
     // The library looks for another version in the answer.
-    if (refusal.code === UNSUPPORTED_VERSION) return Response.json(jsonOf(body));
+    if (refusal.code === UNSUPPORTED_VERSION) return Response.json(parsedJson(body));
     throw new ToolServerError(sentenceOf(refusal, headers.get('www-authenticate'), this.#options.token), { refusal });
   }
 
   async #messagesOf(response: Response, id: string): Promise<Response> {
-    const json = jsonOf(await response.text());
+    const json = parsedJson(await response.text());
     if (json === undefined) throw isJson(response) ? notValid() : wrongType(response);
     const messages = [json].flat().flatMap((one) => this.#readable(one, id) ?? []);
     if (this.#open.has(id)) throw notValid();
@@ -167,7 +168,7 @@ export class Exchange {
     const head = id === undefined ? '' : `id: ${id}\n`;
     if (event === 'endpoint') return `${head}event: endpoint\ndata: ${data}\n`;
     const isMessage = event === undefined || event === 'message';
-    const messages = isMessage ? [jsonOf(data)].flat().flatMap((one) => this.#readable(one, request) ?? []) : [];
+    const messages = isMessage ? [parsedJson(data)].flat().flatMap((one) => this.#readable(one, request) ?? []) : [];
     // An event that is no message costs only itself; its id is kept.
     if (messages.length === 0) return head === '' ? '' : `${head}data:\n`;
     return messages.map((one) => `${head}data: ${JSON.stringify(one)}\n`).join('\n');
@@ -175,19 +176,19 @@ export class Exchange {
 
   /** The message in the library's form; null for one that is left out. @param request of a response without an id */
   #readable(message: unknown, request: string | null): object | null {
-    if (!isRecord(message)) return null;
+    if (!isObject(message)) return null;
     const { id, method, error, result } = message;
     if (typeof method === 'string') {
       const isRequest = typeof id === 'string' || Number.isInteger(id);
       // Without parameters: the library answers a ping, and refuses everything else.
       return isRequest ? { jsonrpc: '2.0', id, method } : null;
     }
-    const key = (id === null || id === undefined) && isRecord(error) ? request : String(id);
+    const key = (id === null || id === undefined) && isObject(error) ? request : String(id);
     const open = key === null ? undefined : this.#open.get(key);
-    if (key === null || open === undefined || (!isRecord(error) && result === undefined)) return null;
+    if (key === null || open === undefined || (!isObject(error) && result === undefined)) return null;
     this.#open.delete(key);
     const head = { jsonrpc: '2.0', id: open.id };
-    return isRecord(error)
+    return isObject(error)
       ? { ...head, error: errorOf(error) }
       : { ...head, result: this.#resultOf(open.method, result) };
   }
@@ -196,16 +197,16 @@ export class Exchange {
     switch (method) {
       case 'tools/list':
       case 'tools/call':
-        if (isRecord(result) && result.resultType === 'input_required') return result;
+        if (isObject(result) && result.resultType === 'input_required') return result;
         this.#answer = result;
         return ACCEPTED;
       case 'initialize': {
         // Nothing but the version is used.
-        const protocolVersion = isRecord(result) ? (textOf(result.protocolVersion) ?? '') : '';
+        const protocolVersion = isObject(result) ? (textOf(result.protocolVersion) ?? '') : '';
         return { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'server', version: '1' } };
       }
       default:
-        return isRecord(result) ? result : {};
+        return isObject(result) ? result : {};
     }
   }
 }

@@ -1,9 +1,10 @@
 /* Reads results of tools. Each item is read by itself: one that cannot be read is named, and the others are there. */
 import { isDeepStrictEqual } from 'node:util';
 
+import { isObject, parsedJson } from '#libs/kernel/json.ts';
 import { admitText } from '#libs/kernel/text.ts';
 
-import { isRecord, jsonOf, textOf } from './server-words.ts';
+import { textOf } from './server-words.ts';
 
 export interface RemoteResult {
   readonly isError: boolean;
@@ -13,13 +14,13 @@ export interface RemoteResult {
 
 /** Null for what is no result. */
 export function readResult(result: unknown): RemoteResult | null {
-  if (!isRecord(result)) return null;
+  if (!isObject(result)) return null;
   const { content, structuredContent } = result;
   const items = content === undefined || content === null ? [] : [content].flat();
   const texts = items.map(textOfItem);
   // Servers repeat structured content as a text, for clients that do not know it.
   const isRepeated = items.some(
-    (item) => isRecord(item) && isDeepStrictEqual(jsonOf(textOf(item.text) ?? ''), structuredContent),
+    (item) => isObject(item) && isDeepStrictEqual(parsedJson(textOf(item.text) ?? ''), structuredContent),
   );
   const structured = structuredContent ?? (items.length === 0 ? result.toolResult : undefined);
   if (structured !== undefined && structured !== null && !isRepeated) texts.push(jsonTextOf(structured));
@@ -28,7 +29,7 @@ export function readResult(result: unknown): RemoteResult | null {
 
 function textOfItem(item: unknown): string {
   if (typeof item === 'string') return item;
-  if (!isRecord(item)) return '[an item that is not valid]';
+  if (!isObject(item)) return '[an item that is not valid]';
   switch (item.type) {
     case 'text':
       return textOf(item.text) ?? '[text that is not valid]';
@@ -47,7 +48,7 @@ function textOfItem(item: unknown): string {
 }
 
 function textOfResource(resource: unknown): string {
-  if (!isRecord(resource)) return '[a resource that is not valid]';
+  if (!isObject(resource)) return '[a resource that is not valid]';
   const named = ['resource', textOf(resource.uri), textOf(resource.mimeType)];
   const text = textOf(resource.text);
   if (text !== null) return `[${named.filter(Boolean).join(', ')}]\n${text}`;

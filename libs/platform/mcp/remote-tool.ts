@@ -1,7 +1,8 @@
 /* Reads what servers say of their tools. Each tool is read by itself: one that cannot be used costs only itself. */
+import { isObject } from '#libs/kernel/json.ts';
 import { admitText } from '#libs/kernel/text.ts';
 
-import { isRecord, textOf } from './server-words.ts';
+import { textOf } from './server-words.ts';
 
 /** What a server says of one of its tools. All of it is data of someone else. */
 export interface RemoteTool {
@@ -24,17 +25,17 @@ export interface LeftOutTool {
 const MAX_NAME = 256;
 
 export function readTool(listed: unknown): RemoteTool | LeftOutTool {
-  const given = isRecord(listed) ? textOf(listed.name) : null;
-  if (!isRecord(listed) || given === null || given === '') return { name: null, reason: 'it has no name' };
+  const given = isObject(listed) ? textOf(listed.name) : null;
+  if (!isObject(listed) || given === null || given === '') return { name: null, reason: 'it has no name' };
   const name = admitText(given, MAX_NAME);
   if (name !== given) return { name, reason: 'its name is too long or not valid text' };
   const { title, description, annotations, execution } = listed;
-  if (isRecord(execution) && execution.taskSupport === 'required') {
+  if (isObject(execution) && execution.taskSupport === 'required') {
     return { name, reason: 'it can only be called as a task, which is not supported' };
   }
   const input = inputOf(listed.inputSchema);
   if (input === null) return { name, reason: 'its input schema is not that of an object' };
-  const hints = isRecord(annotations) ? annotations : {};
+  const hints = isObject(annotations) ? annotations : {};
   return {
     name,
     description: admitText(textOf(description) ?? textOf(title) ?? textOf(hints.title) ?? ''),
@@ -46,9 +47,9 @@ export function readTool(listed: unknown): RemoteTool | LeftOutTool {
 /** Servers leave out the schema, or its type, of tools without arguments. Null for the schema of something else. */
 function inputOf(schema: unknown): RemoteTool['input'] | null {
   if (schema === undefined || schema === null) return { type: 'object' };
-  if (!isRecord(schema)) return null;
+  if (!isObject(schema)) return null;
   const { type } = schema;
   if (type === 'object') return schema;
-  const isObject = type === undefined || type === null || (Array.isArray(type) && type.includes('object'));
-  return isObject ? { ...schema, type: 'object' } : null;
+  const takesObject = type === undefined || type === null || (Array.isArray(type) && type.includes('object'));
+  return takesObject ? { ...schema, type: 'object' } : null;
 }

@@ -1,3 +1,4 @@
+import { isObject, parsedJson } from '#libs/kernel/json.ts';
 import { admitText } from '#libs/kernel/text.ts';
 
 import type { Refusal } from './tool-server-error.ts';
@@ -6,11 +7,11 @@ const MAX_WORDS = 300;
 
 /** What a body says that refuses a request: the message of a JSON-RPC error, or of other forms that servers use. */
 export function refusalIn(status: number, contentType: string, body: string): Refusal {
-  const json = jsonOf(body);
+  const json = parsedJson(body);
   // A page for people says nothing.
-  if (!isRecord(json)) return { status, code: null, words: contentType.startsWith('text/plain') ? body : null };
+  if (!isObject(json)) return { status, code: null, words: contentType.startsWith('text/plain') ? body : null };
   const { error } = json;
-  if (isRecord(error)) {
+  if (isObject(error)) {
     const code = typeof error.code === 'number' ? error.code : null;
     return { status, code, words: textOf(error.message) };
   }
@@ -34,18 +35,6 @@ export function sentenceOf({ status, words }: Refusal, challenge: string | null,
   const why = secret === null ? 'it was given no token' : 'it does not accept the token';
   const asked = quoted(challenge, secret);
   return `${sentence}${asked === '' ? '' : ` and asks for authorization${asked}`}; ${why}${quoted(words, secret)}`;
-}
-
-export function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 export function textOf(value: unknown): string | null {

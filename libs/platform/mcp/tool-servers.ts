@@ -1,12 +1,13 @@
 import { z } from 'zod';
 
+import { isObject } from '#libs/kernel/json.ts';
 import type { Fetcher } from '#libs/platform/fetch/index.ts';
 
 import { readResult } from './remote-result.ts';
 import type { RemoteResult } from './remote-result.ts';
 import { readTool } from './remote-tool.ts';
 import type { LeftOutTool, RemoteTool } from './remote-tool.ts';
-import { isRecord, textOf } from './server-words.ts';
+import { textOf } from './server-words.ts';
 import { Sessions } from './sessions.ts';
 import type { Session, ToolServerAccess, ToolServerLimits } from './sessions.ts';
 import { ToolServerError } from './tool-server-error.ts';
@@ -90,7 +91,7 @@ async function pageAt({ client, exchange, options }: Session, cursor: string | n
   const params = cursor === null ? {} : { cursor };
   await client.request({ method: 'tools/list', params }, z.unknown(), options);
   const { answer } = exchange;
-  if (!isRecord(answer) || !Array.isArray(answer.tools)) throw notValid();
+  if (!isObject(answer) || !Array.isArray(answer.tools)) throw notValid();
   const next = textOf(answer.nextCursor);
   return { tools: answer.tools as readonly unknown[], next: next === '' ? null : next };
 }

@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto';
 
+import { isObject, parsedJson } from '#libs/kernel/json.ts';
+import type { JsonObject } from '#libs/kernel/json.ts';
 import { admitJson, admitText } from '#libs/kernel/text.ts';
 
-import { isObject, parsedJson } from './json.ts';
-import type { JsonObject } from './json.ts';
 import type { ModelPart, ModelTool } from './model.ts';
 
 /** Of one answer; further ones are left out. */

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 
-import { isObject } from './json.ts';
-import type { JsonObject } from './json.ts';
+import { isObject } from '#libs/kernel/json.ts';
+import type { JsonObject } from '#libs/kernel/json.ts';
+
 import type { ModelCall, ModelMessage, ModelTool, ModelToolCall } from './model.ts';
 import { strictSchemaOf } from './tool-schema.ts';
 

@@ -2,8 +2,9 @@ import type { Readable } from 'node:stream';
 
 import { createParser } from 'eventsource-parser';
 
-import { isObject, parsedJson } from './json.ts';
-import type { JsonObject } from './json.ts';
+import { isObject, parsedJson } from '#libs/kernel/json.ts';
+import type { JsonObject } from '#libs/kernel/json.ts';
+
 import { EndpointError, Failure, statusOfError } from './model.failures.ts';
 
 /** Of a body that is no stream of events, kept to say what it was. */

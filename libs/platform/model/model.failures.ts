@@ -1,8 +1,8 @@
+import { isObject, parsedJson } from '#libs/kernel/json.ts';
+import type { JsonObject } from '#libs/kernel/json.ts';
 import { admitText } from '#libs/kernel/text.ts';
 import { FetchError, retryAfterMs } from '#libs/platform/fetch/index.ts';
 
-import { isObject, parsedJson } from './json.ts';
-import type { JsonObject } from './json.ts';
 import type { ModelFailure } from './model.ts';
 
 /** What an answer failed with, before it is a part. */

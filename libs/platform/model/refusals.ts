@@ -1,6 +1,7 @@
+import { isObject } from '#libs/kernel/json.ts';
+
 import { SYSTEM_ROLE, toolName } from './chat-request.ts';
 import type { ChatRequest } from './chat-request.ts';
-import { isObject } from './json.ts';
 import { sentenceOf } from './model.failures.ts';
 import type { EndpointError } from './model.failures.ts';
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 
+import { isObject } from '#libs/kernel/json.ts';
+import type { JsonObject } from '#libs/kernel/json.ts';
 import { admitJson } from '#libs/kernel/text.ts';
 
-import { isObject } from './json.ts';
-import type { JsonObject } from './json.ts';
 import type { SentMessage } from './model.ts';
 
 /** Of what a step keeps of the endpoint's message. A message that is longer loses its largest members. */

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 
-import { isObject } from './json.ts';
-import type { JsonObject } from './json.ts';
+import { isObject } from '#libs/kernel/json.ts';
+import type { JsonObject } from '#libs/kernel/json.ts';
+
 import type { ModelTool } from './model.ts';
 
 const MAX_DEPTH = 12;

@@ -1,18 +1,19 @@
 /** A relay resumes only in the log that it has published, however long another log is. */
-import { createServer, connect, type Socket } from 'node:net';
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { NO_EVENTS } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { connectEventStore, encodePosition } from '#libs/platform/eventstore/index.ts';
-import { KafkaConnection, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
+import { KafkaConnection, LogMessages, logTopics } from '#libs/platform/kafka/index.ts';
 import type { LogTopics } from '#libs/platform/kafka/index.ts';
 import { decodeCheckpoint } from '#libs/platform/kafka/relay-checkpoint.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
+import { startCutProxy } from '#test/support/cut-proxy.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { KAFKA_START_MS, startTestKafka } from '#test/support/kafka/broker.ts';
 import type { TestKafka } from '#test/support/kafka/broker.ts';
+import { runRelay } from '#test/support/kafka/running-relay.ts';
 import { readEvents } from '#test/support/kafka/topic-reader.ts';
 import { numberedEvents } from '#test/support/log-events.ts';
 
@@ -30,7 +31,7 @@ let empty: Log;
 let kafka: KafkaConnection;
 let topics: LogTopics;
 let last: string;
-const running = new Set<{ stop(): Promise<void> }>();
+const running: { stop(): Promise<void> }[] = [];
 
 beforeAll(async () => {
   [broker, ...servers] = await Promise.all([
@@ -47,7 +48,7 @@ beforeAll(async () => {
 }, KAFKA_START_MS);
 
 afterAll(async () => {
-  await Promise.all([...running].map((relay) => relay.stop()));
+  await Promise.all(running.splice(0).map((relay) => relay.stop()));
   await kafka?.close();
   await Promise.all([log, longer, empty].map((one) => one?.close()));
   await Promise.all([broker, ...(servers ?? [])].map((one) => one?.stop()));
@@ -99,17 +100,18 @@ describe('a relay', { timeout: 120_000 }, () => {
   });
 
   it('that runs notices that the event store came back with another log, before it publishes of it', async () => {
-    const address = await switchable(portOf(servers[0]!), portOf(servers[1]!));
-    const behind = connectEventStore({ url: `esdb://127.0.0.1:${address.port}?tls=false` });
+    const address = await startCutProxy(addressOf(servers[0]!));
+    const behind = connectEventStore({ url: `esdb://${new URL(address.baseUrl).host}?tls=false` });
     const relay = startRelay(behind);
     await eventually(async () => expect(await idsInKafka()).toHaveLength(10), WAIT);
-    address.switch();
+    address.redirect(addressOf(servers[1]!));
+    address.cut();
     await append(longer, 1);
     await eventually(() => /does not hold event/.test(relay.progress.problem ?? ''), WAIT);
     expect(await idsInKafka()).toHaveLength(10);
     await relay.stop();
     await behind.close();
-    await address.close();
+    await address.stop();
   });
 
   it('resumes although an operator has deleted the stream of the last event', async () => {
@@ -172,25 +174,11 @@ async function saveBare(metadata: string): Promise<void> {
 }
 
 function startRelay({ feed, store }: Log, acceptLostEvent: string | null = null) {
-  const own = new KafkaConnection({ brokers: broker.brokers, log: silentLog });
   const problems: unknown[] = [];
   const onProblem = (problem: unknown) => void problems.push(problem);
-  const relay = new Relay({ feed, store, kafka: own, messages, topics, acceptLostEvent, onProblem });
-  const abort = new AbortController();
-  const ended = relay.run(abort.signal);
-  const started = {
-    problems,
-    get progress() {
-      return relay.progress;
-    },
-    async stop() {
-      running.delete(started);
-      abort.abort();
-      await ended;
-      await own.close();
-    },
-  };
-  running.add(started);
+  const relay = runRelay({ feed, store, messages, topics, acceptLostEvent, onProblem }, { brokers: broker.brokers });
+  const started = Object.assign(relay, { problems });
+  running.push(started);
   return started;
 }
 
@@ -206,36 +194,4 @@ async function idsInKafka(): Promise<readonly string[]> {
   return (await readEvents(broker.brokers, topics.log, messages)).map(({ id }) => id);
 }
 
-const portOf = ({ port }: { readonly port: number }): number => port;
-
-/** A TCP address in front of one server, and after `switch` of another. */
-async function switchable(one: number, other: number) {
-  let target = one;
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    const upstream = connect(target, '127.0.0.1');
-    for (const end of [socket, upstream]) {
-      sockets.add(end);
-      end.on('error', () => undefined);
-      end.on('close', () => sockets.delete(end));
-    }
-    socket.pipe(upstream).pipe(socket);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  const cut = (): void => {
-    for (const socket of sockets) socket.destroy();
-  };
-  return {
-    port: address.port,
-    switch() {
-      target = other;
-      cut();
-    },
-    async close() {
-      cut();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
+const addressOf = ({ port }: { readonly port: number }): string => `http://127.0.0.1:${port}`;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { connectEventStore, encodePosition } from '#libs/platform/eventstore/index.ts';
-import { KafkaConnection, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
+import { KafkaConnection, LogMessages, logTopics } from '#libs/platform/kafka/index.ts';
 import type { LogTopics, RefusingPartition } from '#libs/platform/kafka/index.ts';
 import { partitionOf } from '#libs/platform/kafka/partitioner.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
@@ -13,6 +13,7 @@ import { startTestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { KAFKA_START_MS, startTestKafkaProcess } from '#test/support/kafka/broker.ts';
 import type { TestKafkaProcess } from '#test/support/kafka/broker.ts';
+import { runRelay } from '#test/support/kafka/running-relay.ts';
 import { readEvents, readTopic } from '#test/support/kafka/topic-reader.ts';
 import { logMetadata } from '#test/support/log-events.ts';
 
@@ -32,7 +33,7 @@ let kafka: KafkaConnection;
 let topics: LogTopics;
 /** Streams of the current test. Those of others are in its topics as well. */
 let channels: readonly string[];
-const running = new Set<{ stop(): Promise<void> }>();
+const running: { stop(): Promise<void> }[] = [];
 
 beforeAll(async () => {
   [broker, eventStore] = await Promise.all([startTestKafkaProcess(), startTestEventStore()]);
@@ -41,7 +42,7 @@ beforeAll(async () => {
 }, KAFKA_START_MS);
 
 afterAll(async () => {
-  await Promise.all([...running].map((relay) => relay.stop()));
+  await Promise.all(running.splice(0).map((relay) => relay.stop()));
   await kafka?.close();
   await log?.close();
   await Promise.all([broker?.stop(), eventStore?.stop()]);
@@ -169,37 +170,25 @@ describe('a refusal of Kafka', { timeout: 180_000 }, () => {
 
 function startRelay() {
   const refusals: RefusingPartition[] = [];
-  const own = new KafkaConnection({ brokers: broker.brokers, log: silentLog, requestTimeoutMs: 5_000 });
   const { feed, store } = log;
-  const relay = new Relay({
+  const options = {
     feed,
     store,
-    kafka: own,
     messages,
     publicMessages: composePublicMessages(() => undefined),
     topics,
     onProblem: () => undefined,
-    onRefused: (refusal) => refusals.push(refusal),
-  });
-  const abort = new AbortController();
-  const ended = relay.run(abort.signal);
-  const started = {
+    onRefused: (refusal: RefusingPartition) => void refusals.push(refusal),
+  };
+  const relay = runRelay(options, { brokers: broker.brokers, requestTimeoutMs: 5_000 });
+  const started = Object.assign(relay, {
     refusals,
-    get progress() {
-      return relay.progress;
-    },
     hasReached: (head: Awaited<ReturnType<typeof log.feed.head>>) =>
       head !== null &&
       relay.progress.position !== null &&
       encodePosition(relay.progress.position) === encodePosition(head),
-    async stop() {
-      running.delete(started);
-      abort.abort();
-      await ended;
-      await own.close();
-    },
-  };
-  running.add(started);
+  });
+  running.push(started);
   return started;
 }
 

@@ -6,7 +6,7 @@ import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { comparePositions, connectEventStore } from '#libs/platform/eventstore/index.ts';
 import type { EventToAppend, StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { KafkaConnection, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
+import { KafkaConnection, LogMessages, logTopics } from '#libs/platform/kafka/index.ts';
 import type { LogTopics, Watermark } from '#libs/platform/kafka/index.ts';
 import { decodeCheckpoint } from '#libs/platform/kafka/relay-checkpoint.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
@@ -14,6 +14,7 @@ import { startTestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { KAFKA_START_MS, startTestKafkaProcess } from '#test/support/kafka/broker.ts';
 import type { TestKafkaProcess } from '#test/support/kafka/broker.ts';
+import { runRelay } from '#test/support/kafka/running-relay.ts';
 import { readEvents, readTopic } from '#test/support/kafka/topic-reader.ts';
 import { logEvent, numberedEvents } from '#test/support/log-events.ts';
 
@@ -233,34 +234,26 @@ const START: GlobalPosition = { commit: 0n, prepare: 0n };
 const firstSights = (revisions: readonly number[]): number[] => [...new Set(revisions)];
 
 function startRelay({ feed, store } = log) {
-  const kafka = new KafkaConnection({ brokers: broker.brokers, log: silentLog, requestTimeoutMs: 1_500 });
   let refusals = 0;
   const onRefused = () => void refusals++;
-  const relay = new Relay({ feed, store, kafka, messages, topics, onProblem: () => undefined, onRefused });
-  const abort = new AbortController();
-  const ended = relay.run(abort.signal);
-  const started = {
-    get progress() {
-      return relay.progress;
-    },
+  const options = { feed, store, messages, topics, onProblem: () => undefined, onRefused };
+  const relay = runRelay(options, { brokers: broker.brokers, requestTimeoutMs: 1_500 });
+  const started = Object.assign(relay, {
     refusals: () => refusals,
-    saved: () => kafka.committedMetadata(topics.relayGroup, topics.relayLock),
+    saved: () => relay.kafka.committedMetadata(topics.relayGroup, topics.relayLock),
     /** Kafka has acknowledged all events up to `head`, and the position is saved. */
-    async hasReached(head: Awaited<ReturnType<typeof log.feed.head>>) {
+    async hasReached(head: Awaited<ReturnType<typeof log.feed.head>>): Promise<boolean> {
       const { position, refusing } = decodeCheckpoint(await started.saved());
       return head !== null && refusing.size === 0 && comparePositions(position ?? START, head) >= 0;
     },
-    async stop() {
-      abort.abort();
-      await ended;
-      await kafka.close();
-    },
-  };
+  });
   running.push(started);
   return started;
 }
 
-function onlyActive<R extends { readonly progress: Relay['progress'] }>(relays: readonly R[]): R {
+function onlyActive<R extends { readonly progress: ReturnType<typeof startRelay>['progress'] }>(
+  relays: readonly R[],
+): R {
   const [active, ...more] = relays.filter(({ progress }) => progress.phase === 'active');
   if (active === undefined || more.length > 0) throw new Error('not one relay is active');
   if (relays.some(({ progress }) => progress.phase === 'away')) throw new Error('a relay has not joined yet');

@@ -179,7 +179,7 @@ function brokenPage(descriptor: number, meta: Meta): bigint | undefined {
   return undefined;
 }
 
-/** The nodes of a page, each with the bytes that follow it; undefined for one that is outside of the page. */
+/** The nodes of a page, each with the bytes that follow it; undefined for a node outside of the page. */
 function* nodesOf(page: Buffer): Generator<Buffer | undefined> {
   const count = page.readUInt16LE(PAGE.lower) >> 1;
   if (count === 0 || PAGE.end + 2 * count > page.length) return yield undefined;

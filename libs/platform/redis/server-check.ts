@@ -72,9 +72,9 @@ const NEEDED_RIGHTS: readonly (readonly [command: string, ...words: string[]])[]
 
 /** @returns the reply of the server for a right that the user of Parley lacks; null if none is missing, or none answers */
 export async function missingRight(redis: Redis): Promise<string | null> {
-  for (const [command, ...words] of NEEDED_RIGHTS) {
-    const reply: unknown = await redis.call(command, ...words).catch((error: unknown) => error);
-    if (reply instanceof Error && reply.message.startsWith('NOPERM')) return reply.message;
-  }
-  return null;
+  const replies: unknown[] = await Promise.all(
+    NEEDED_RIGHTS.map(([command, ...words]) => redis.call(command, ...words).catch((error: unknown) => error)),
+  );
+  const refusal = replies.find((reply) => reply instanceof Error && reply.message.startsWith('NOPERM'));
+  return refusal instanceof Error ? refusal.message : null;
 }

@@ -4,7 +4,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { Entities, entity } from '#libs/platform/entity/index.ts';
 import type { EntityCore, EntityResult } from '#libs/platform/entity/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { foldStream } from '#libs/platform/readmodel/index.ts';
+import { foldStream, streamName } from '#libs/platform/readmodel/index.ts';
 
 import { totalCost, totalUsage } from './run.totals.ts';
 import { hasEnded, RUN, runCodec, runFold } from './run.ts';
@@ -187,6 +187,15 @@ export class Runs extends Entities<RunState, RunEvent, RunFacets> {
   async inLog(organizationId: EntityId, id: EntityId): Promise<Run | null> {
     const run = await foldStream(this.#store, runEntity.projection, id);
     return run?.organizationId === organizationId ? run : null;
+  }
+
+  /** What caused the request of a run. Absent for a run that does not exist. @throws `Fault` `store_unavailable` */
+  async causeOf(id: EntityId): Promise<Pick<CommandContext, 'correlationId' | 'traceparent'>> {
+    for await (const stored of this.#store.readStream(streamName(RUN, id), { limit: 1 })) {
+      const { $correlationId: correlationId, traceparent } = runCodec.decode(stored)?.metadata ?? {};
+      return { correlationId, traceparent };
+    }
+    return {};
   }
 
   /** Requests a run; one with this id that exists stays as it is. The caller has checked the channel and the message. */

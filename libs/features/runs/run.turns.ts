@@ -83,7 +83,9 @@ async function passTurn(
   const lane = await parts.lanes.leave(contextOf(`leave ${runId}`), id, runId);
   const next = lane?.current?.runId;
   if (lane === null || next === undefined) return;
-  await parts.runs.update(contextOf(`admit ${next}`), next, decideAdmit);
+  // The run continues in the name of its own request, not of the run before it.
+  const context = { ...contextOf(`admit ${next}`), ...(await parts.runs.causeOf(next)) };
+  await parts.runs.update(context, next, decideAdmit);
   if (await isOver(lane.organizationId, next, parts)) await passTurn({ id, runId: next }, contextOf, parts);
 }
 

@@ -108,6 +108,28 @@ describe('a message that arrives during a run', () => {
     expect(said?.map(({ content }) => content)).toEqual(['One?', 'Re: One?', 'Two?', 'Re: Two?', 'Three?']);
   });
 
+  it('is the cause of what its own run does, however long that waited', async () => {
+    const { channelId, ask } = await newChannel();
+    const { answer, release } = answersHolding('One?');
+    server.script(answer);
+    const runs = [await ask('One?'), await ask('Two?'), await ask('Three?')];
+    for (const waiting of runs.slice(1)) await reached(waiting, 'RunQueued');
+    release();
+    for (const { runId } of runs) await api.ended(runId);
+    const shown = await Array.fromAsync(api.platform.store.readStream(`channel-${channelId}`));
+    for (const { runId, message } of runs) {
+      const own = await Array.fromAsync(api.platform.store.readStream(`run-${runId}`));
+      const ofTurn = shown.filter(({ data }) => {
+        const { turnId, contentRole } = data as Json;
+        return turnId === message.interaction_id && contentRole !== 'user_message';
+      });
+      expect(ofTurn.map(({ type }) => type)).toContain('ReadReceiptRecorded.v1');
+      const causes = [...own, ...ofTurn].map(({ metadata }) => (metadata as Json).$correlationId);
+      // Each run was requested by a command with its own id.
+      expect(new Set(causes)).toEqual(new Set([runId]));
+    }
+  });
+
   it('of another agent or in another channel does not wait', async () => {
     const { channelId, ask } = await newChannel();
     const { answer, release } = answersHolding('One?');

@@ -24,6 +24,8 @@ const WATCH_MS = 1_000;
 /** Of the arguments of a call that is not run. */
 const MAX_SHOWN_INPUT = 500;
 
+const NOT_MADE = `the call was not made: an answer may make at most ${MAX_TOOL_CALLS} calls`;
+
 interface ModelParts extends Pick<RunParts, 'store' | 'maxTokens' | 'log' | 'openings'> {
   readonly model: Model;
   readonly conversation: readonly ModelMessage[];
@@ -173,7 +175,7 @@ class AnswerOfStep {
     }
     await this.#showReasoning();
     if (part.type !== 'text') {
-      if (this.#calls.length < MAX_TOOL_CALLS) this.#calls.push(this.#callOf(part));
+      this.#calls.push(this.#callOf(part));
       return;
     }
     const text = admitText(part.text, Math.max(0, this.#room));
@@ -231,6 +233,10 @@ class AnswerOfStep {
   /** With an id of ours: those of models may repeat. */
   #callOf(part: CallPart): ToolCall {
     const id = `call-${this.#step}-${this.#calls.length + 1}`;
+    if (this.#calls.length >= MAX_TOOL_CALLS) {
+      const name = part.type === 'tool_call' ? part.call.name : part.name;
+      return { id, name, input: {}, problem: NOT_MADE, isOffered: false };
+    }
     if (part.type === 'tool_call') return { id, name: part.call.name, input: { ...part.call.input }, problem: null };
     const { name } = part;
     const input = { invalid: admitText(part.input, MAX_SHOWN_INPUT) };

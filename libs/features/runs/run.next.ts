@@ -21,7 +21,7 @@ export const MOST = {
   /** Of the outcomes of all steps, as JSON. */
   characters: 4_000_000,
 };
-/** Of one answer of the model; further calls are not run. */
+/** Tool calls of one answer that are made; the model is told that further calls were not. */
 export const MAX_TOOL_CALLS = 8;
 
 export function nextStep(run: Run): NextStep {

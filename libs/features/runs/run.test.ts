@@ -28,6 +28,7 @@ const claimed: RunEvent = {
   type: 'RunClaimed.v1',
   data: { agentName: 'Ada', model: { kind: 'extractive', name: 'extractive' } },
 };
+const USAGE = { inputTokens: 10, cachedInputTokens: null, outputTokens: 1, reasoningTokens: null };
 const started = (step: number, callId: string | null = null): RunEvent => ({
   type: 'StepStarted.v1',
   data: { step, callId },
@@ -81,6 +82,26 @@ describe('the steps of a run', () => {
       found(2 * index + 2, `call-${index}`),
     ]).flat();
     expect(nextStep(runAfter(claimed, ...steps))).toMatchObject({ kind: 'model', mayCallTools: false });
+  });
+
+  it.each([
+    ['tokens', { usage: { ...USAGE, inputTokens: MOST.tokens - 1, outputTokens: 1 } }],
+    ['characters', { text: 'x'.repeat(MOST.characters) }],
+  ])('are bounded: a run that has used up its %s makes no further call, and answers', (_what, more) => {
+    const step = said(1, 'Let me look.', ['call-1']) as Extract<RunEvent, { type: 'ModelStepFinished.v1' }>;
+    expect(nextStep(runAfter(claimed, step))).toMatchObject({ kind: 'tool' });
+    const usedUp: RunEvent = { ...step, data: { ...step.data, ...more } };
+    expect(nextStep(runAfter(claimed, usedUp))).toEqual({ kind: 'model', step: 2, mayCallTools: false });
+  });
+
+  it('are bounded: a run that has made all its tool calls makes no further one', () => {
+    const calls = Array.from({ length: MOST.toolCalls + 1 }, (_, index) => `call-${index}`);
+    const made = calls.slice(0, MOST.toolCalls).map((call, index) => found(index + 2, call));
+    expect(nextStep(runAfter(claimed, said(1, '', calls), ...made.slice(1)))).toMatchObject({ kind: 'tool' });
+    expect(nextStep(runAfter(claimed, said(1, '', calls), ...made))).toMatchObject({
+      kind: 'model',
+      mayCallTools: false,
+    });
   });
 
   it('remember the one that has started', () => {

@@ -24,7 +24,7 @@ const toolCall = z.object({
   input: jsonMap,
   /** Why the call is answered with a failure instead of being run; null for one that can be run. */
   problem: z.string().nullable(),
-  /** False for a tool that the model was not offered: the model reads that, and the run has no step for it. */
+  /** False for a call that cannot be made: the model reads its `problem`, and the run has no step for it. */
   isOffered: z.boolean().optional(),
 });
 

@@ -248,6 +248,17 @@ describe('a run without an answer', () => {
     expect(server.requests).toHaveLength(8);
   });
 
+  it('makes eight calls of one answer, and tells the model which others it did not make', async () => {
+    const calls = Array.from({ length: 10 }, (_, index) => ({ ...search, id: `call${index}000` }));
+    server.script(says({ toolCalls: calls }), says({ text: ['At nine.'] }));
+    const asked = await api.ask('When?');
+    expect(await api.ended(asked.runId)).toMatchObject({ status: 'completed' });
+    const results = server.requests.at(-1)!.body.messages.filter(({ role }) => role === 'tool');
+    expect(results).toHaveLength(10);
+    const notMade = results.map(({ content }) => String(content).includes('at most 8 calls'));
+    expect(notMade).toEqual([...Array.from({ length: 8 }, () => false), true, true]);
+  });
+
   it('tells administrators what the endpoint said, and no others', async () => {
     server.script(refuses(400, {}, 'this model is not for you, secret'));
     const asked = await api.ask('When?');

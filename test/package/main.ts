@@ -60,9 +60,9 @@ const VITEST = ['node_modules/vitest/vitest.mjs', 'run', '--dir', 'vitest', '--p
 const RUNS: Readonly<Record<string, readonly string[]>> = {
   'node:test, import': ['--test', 'node/esm.mjs'],
   'node:test, require': ['--test', 'node/cjs.cjs'],
-  'jest, import': ['--experimental-vm-modules', ...JEST, '**/esm.test.mjs'],
-  'jest, require': [...JEST, '**/cjs.test.cjs'],
-  'jest, import()': ['--experimental-vm-modules', ...JEST, '**/later.test.cjs'],
+  'jest, import': ['--experimental-vm-modules', ...JEST, '**/jest/esm.test.mjs'],
+  'jest, require': [...JEST, '**/jest/cjs.test.cjs'],
+  'jest, import()': ['--experimental-vm-modules', ...JEST, '**/jest/later.test.cjs'],
   ...Object.fromEntries(
     ['forks', 'threads', 'vmForks', 'vmThreads'].map((pool) => [`vitest, ${pool}`, [...VITEST, pool]]),
   ),

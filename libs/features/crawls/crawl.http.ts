@@ -118,11 +118,11 @@ function createRoute(app: HttpApp, { crawls, knowledge, fetcher }: CrawlRoutePar
     writes({ operationId: 'createCrawl', summary, body, response }),
     async (request, reply) => {
       const { url, knowledge_graph: graph = null, scan_depth: scanDepth, max_pages: maxPages } = request.body;
-      requireFetchable(fetcher, url, ['body', 'url']);
+      const { href } = requireFetchable(fetcher, url, ['body', 'url']);
       const context = commandContext(request);
       await requireGraph(knowledge, context.organizationId, graph);
       const id = context.commandId;
-      const crawl = { id, url: new URL(url).href.split('#', 1)[0] ?? url, knowledgeGraph: graph, scanDepth };
+      const crawl = { id, url: href, knowledgeGraph: graph, scanDepth };
       const pages = scanDepth === 1 ? 1 : maxPages;
       const data = { ...crawl, maxPages: pages };
       return replies.sendResult(request, reply, await crawls.create(context, id, { type: 'CrawlRequested.v1', data }));

@@ -60,8 +60,8 @@ export interface OpenedResponse extends ResponseHead {
  * answer; time and memory are bounded. Does not: keep cookies, use a proxy, retry, read robots.txt.
  */
 export interface Fetcher {
-  /** Refuses what the text of a URL alone forbids. @throws FetchError */
-  check(url: string): void;
+  /** The URL as it will be requested, without its fragment. @throws FetchError for what its text alone forbids */
+  check(url: string): URL;
   /** Whether `FETCH_ALLOW_HOSTS` names the host of a valid URL. */
   isAllowedHost(url: string): boolean;
   /** Any status is a result. @throws FetchError; the reason of `signal` */
@@ -128,7 +128,7 @@ export function createFetcher(options: FetcherOptions): Fetcher {
   }
 
   return {
-    check: (url) => void parseTarget(url, allowHosts),
+    check: (url) => parseTarget(url, allowHosts),
     isAllowedHost: (url) => isAllowedUrl(allowHosts, new URL(url)),
     open,
     async fetch(url, options) {

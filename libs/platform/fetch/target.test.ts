@@ -55,6 +55,7 @@ describe('URLs that are refused', () => {
     ['address_refused', ['http://127.1/', 'http://2130706433/', 'http://0x7f.1/', 'http://0177.0.0.1/', 'http://0/']],
     ['address_refused', ['http://[::ffff:7f00:1]/', 'http://[::ffff:127.0.0.1]/', 'http://[64:ff9b::7f00:1]/']],
     ['address_refused', ['http://169.254.169.254/latest/', 'https://127.0.0.1./', 'http://[::1]/', 'http://[::]:443/']],
+    ['address_refused', ['http://localhost/', 'https://LOCALHOST./', 'http://api.localhost/']],
     ['address_refused', ['http://%31%32%37.0.0.1/', 'http://①②⑦.0.0.1/', 'http://127。0。0。1/', 'http://10.0.0.7/']],
   ])('%s: %s', (reason, texts) => {
     expect(texts.map(reasonOf)).toEqual(texts.map(() => reason));

@@ -7,6 +7,9 @@ import { isPublicAddress } from './public-address.ts';
 
 const MAX_URL_LENGTH = 8_192;
 
+/** Names of this machine in every resolver (RFC 6761). */
+const LOCAL_NAME = /^(.+\.)?localhost$/;
+
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 
 /**
@@ -40,7 +43,7 @@ export function parseTarget(text: string, allowHosts: readonly AllowedHost[], ba
   if (!isAllowed && port !== 80 && port !== 443) {
     throw new FetchError('port_refused', url.href, `port ${port} is not fetched, only 80 and 443`);
   }
-  if (!isAllowed && isIP(host) !== 0 && !isPublicAddress(host)) {
+  if (!isAllowed && (LOCAL_NAME.test(host) || (isIP(host) !== 0 && !isPublicAddress(host)))) {
     throw new FetchError('address_refused', url.href, `${host} is not a public address`);
   }
   return url;

@@ -8,11 +8,12 @@ import { invalid } from './errors.ts';
  * alone is refused where the URL is set.
  *
  * @param at the place in the request
+ * @returns the URL as it will be requested, without its fragment
  * @throws ValidationFailure 422
  */
-export function requireFetchable(fetcher: Pick<Fetcher, 'check'>, url: string, at: readonly (string | number)[]): void {
+export function requireFetchable(fetcher: Pick<Fetcher, 'check'>, url: string, at: readonly (string | number)[]): URL {
   try {
-    fetcher.check(url);
+    return fetcher.check(url);
   } catch (error) {
     if (error instanceof FetchError) throw invalid(at, error.message, url);
     throw error;

@@ -4,7 +4,7 @@ import type { Finding } from './report.ts';
 import { answerOf, quotesOf } from './report.text.ts';
 import { Research } from './report.reactor.ts';
 import type { Graphs } from './report.reactor.ts';
-import { cut, isRelevant, newFindings } from './research.ts';
+import { byShare, cut, isRelevant, newFindings, withoutRepetitions } from './research.ts';
 import { Terms } from './terms.ts';
 
 const MAX_PASSAGE = 2_000;
@@ -42,10 +42,8 @@ export async function quotesFor(
     findings.push(...newFindings(findings, relevant, plan));
   }
   const terms = new Terms(plan.terms);
-  const quotes = answerOf(
-    findings.flatMap((finding) => quotesOf(finding, terms)),
-    terms,
-  );
+  const distinct = withoutRepetitions(byShare(findings, terms));
+  const quotes = answerOf(await quotesOf(distinct, terms), terms);
   return {
     quotes: quotes.map(({ text, source }) => ({
       text,

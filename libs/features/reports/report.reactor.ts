@@ -70,7 +70,7 @@ async function nextStep(
   }
   return {
     type: 'ReportWritten.v1',
-    data: { results: writeReport(report.query, plan, findings), method: 'extractive' },
+    data: { results: await writeReport(report.query, plan, findings), method: 'extractive' },
   };
 }
 

@@ -107,6 +107,20 @@ describe('findings', () => {
     expect(newFindings([b], [a, b], asked)).toEqual([a]);
   });
 
+  it('that repeat another one come last', () => {
+    const asked = plan(term('cookies'), term('vacuum'));
+    const notice = (index: number) =>
+      section(
+        `n${index}`,
+        `This site uses cookies to run the vacuum of page ${index}, and to count the readers of the manual.`,
+      );
+    const repeated = Array.from({ length: 40 }, (_, index) => notice(index));
+    const other = section('other', 'Vacuum.');
+    const found = newFindings([], [...repeated, other], asked);
+    expect(found).toHaveLength(24);
+    expect(found.slice(0, 2)).toEqual([repeated[0], other]);
+  });
+
   it('of edges name both ends, and have a bounded size', () => {
     const found = {
       graphId: 'g',
@@ -153,27 +167,71 @@ describe('sentences', () => {
     ]);
     expect(sentencesOf('倉庫は九時から十七時まで開いています。')).toHaveLength(1);
   });
+
+  const text = 'The warehouse opens at nine.';
+  it.each([
+    ['an indented block', `${text}\n\n    Call this function with no argument.\n\nIt closes at five.`],
+    ['an indented block of a tab', `${text}\n\n\tCall this function with no argument.\n\nIt closes at five.`],
+    ['an indented block in an item', `- ${text}\n\n      Call this function with no argument.\n\n- It closes at five.`],
+    [
+      'a fence of another kind within one',
+      `${text}\n\n~~~\nRun this line first.\n\`\`\`\nAnd this line too.\n~~~\nIt closes at five.`,
+    ],
+    [
+      'a shorter fence within one',
+      `${text}\n\n\`\`\`\`md\nRun this line first.\n\`\`\`\nAnd this line too.\n\`\`\`\`\nIt closes at five.`,
+    ],
+    [
+      'a fence with a language within one',
+      `${text}\n\n\`\`\`\nRun this line first.\n\`\`\`sh\nAnd this line too.\n\`\`\`\nIt closes at five.`,
+    ],
+    ['code in a span of two signs', `${text} It \`\`calls a \` function\`\`.\n\nIt closes at five.`],
+    ['HTML', `${text}\n\n<div>\nThis is a part of a page.\n</div>\n\nIt closes at five.`],
+    [
+      'lines of signs',
+      `${text}\n\n{ "a": [1, 2], "b": { "c": "D." } }.\n\nFor (i = 0; i < n; i++) { x[i] += y[i] * z; }.\n\n=> () => {} || [] && !x === y.\n\nIt closes at five.`,
+    ],
+    [
+      'rows of a table without its head',
+      `${text}\n\n| A row | is no text. |\n| Nor is | this one here. |\n\nIt closes at five.`,
+    ],
+  ])('are not taken from %s', (_what, passage) => {
+    const sentences = sentencesOf(passage);
+    expect(sentences[0]).toBe(text);
+    expect(sentences.at(-1)).toBe('It closes at five.');
+    expect(sentences.join(' ')).not.toMatch(/argument|Run|And this|page|row|Nor|[{=]/);
+  });
+
+  it('may name operators, formulas and paths', () => {
+    const named = [
+      'Write a && b, or a || b, where both may be null.',
+      'The ratio is x = (a + b) / 2 for each row of the table.',
+      'The file is in /etc/parley/config.json of the machine.',
+      'Prices rose by 5.2% (from €10 to €10.52) in 2024.',
+    ];
+    expect(sentencesOf(named.join('\n\n'))).toEqual(named);
+  });
 });
 
 describe('the text of a report', () => {
-  it('cites passages by numbers, in the order in which they are cited', () => {
+  it('cites passages by numbers, in the order in which they are cited', async () => {
     const asked = plan(term('warehouse'), term('bremen'), term('michigan', { found: 'none' }));
     const findings = [
       section('Hours', 'The warehouse in Bremen opens at nine. Bring a coat.'),
       section('Staff', 'Ada runs the warehouse.', { sources: [], labels: ['Person'], summary: 'Runs the warehouse' }),
     ];
-    const text = writeReport('Warehouse in Bremen, Michigan?', asked, findings);
+    const text = await writeReport('Warehouse in Bremen, Michigan?', asked, findings);
     expect(text).toContain('*Extractive report:');
     expect(text).toContain('- **Hours**: The warehouse in Bremen opens at nine. [1]');
     expect(text).toContain('- Staff: Runs the warehouse. [2]');
     expect(text).toContain('Nothing was found for: michigan.');
     expect(text).toContain('1. **Manual**, Hours <https://example.org/a%20b>: The warehouse in Bremen opens at nine.');
     expect(text).toContain('2. A caller\'s statement in the graph "Company"');
-    expect(writeReport('Warehouse in Bremen, Michigan?', asked, findings)).toBe(text);
+    expect(await writeReport('Warehouse in Bremen, Michigan?', asked, findings)).toBe(text);
   });
 
-  it('answers first with the first sentence under a heading of the query, and names the heading', () => {
-    const text = writeReport('partial index', plan(term('partial'), term('index')), [
+  it('answers first with the first sentence under a heading of the query, and names the heading', async () => {
+    const text = await writeReport('partial index', plan(term('partial'), term('index')), [
       section('Manual (2)', 'Each partial index is described here.'),
       section('Costs (2)', 'Many small tables can be cheaper than a partial index.'),
       section('Partial indexes', 'A partial index covers a part of a table. It pays where a partial index is small.'),
@@ -183,19 +241,40 @@ describe('the text of a report', () => {
     expect(text).toContain('- **Costs**: Many small tables can be cheaper than a partial index. [');
   });
 
-  it('says that nothing was found', () => {
-    expect(writeReport('Michigan?', plan(term('michigan', { found: 'none' })), [])).toContain(
+  it('cites one of several passages that say the same', async () => {
+    const asked = plan(term('bremen'), term('gate'));
+    const page = (hour: number, end: string) =>
+      `The warehouse in Bremen opens at ${hour} and closes at five${end} Deliveries arrive at the north gate, where the ` +
+      `staff of the warehouse checks them${end} Visitors to Bremen use the gate in the south${end}`;
+    const copies = [page(9, '.'), page(9, '!'), page(10, '.')].map((passage, index) =>
+      section(`Hours ${index}`, passage, {
+        sources: [{ documentId: `d${index}`, name: `Page ${index}`, url: null, passage }],
+      }),
+    );
+    const text = await writeReport('Bremen gate?', asked, copies);
+    expect(text).toContain('\n1. **Page 0**');
+    expect(text).not.toContain('\n2. ');
+    expect(text).toContain('- Left out: 2 passages that say nearly the same as another one.');
+    // Short ones that differ by a number say different things.
+    const years = [2021, 2022].map((year) => section(`${year}`, `In ${year}, Bremen had ${year - 2000} gates.`));
+    const both = await writeReport('Bremen gates?', plan(term('bremen'), term('gates')), years);
+    expect(both).toContain('In 2021, Bremen had 21 gates.');
+    expect(both).toContain('In 2022, Bremen had 22 gates.');
+  });
+
+  it('says that nothing was found', async () => {
+    expect(await writeReport('Michigan?', plan(term('michigan', { found: 'none' })), [])).toContain(
       'The knowledge graph holds nothing on this question.',
     );
-    expect(writeReport('Michigan?', { graphs: [], questions: [], terms: [] }, [])).toContain(
+    expect(await writeReport('Michigan?', { graphs: [], questions: [], terms: [] }, [])).toContain(
       'There is no knowledge graph to search.',
     );
   });
 
-  it('shows text from outside as it is', () => {
+  it('shows text from outside as it is', async () => {
     const hostile = 'The warehouse <script>alert(1)</script> has ![x](javascript:x) and [a](b) &amp; snake_case.';
     const fact = section('Ada', '', { labels: [], edge: { fact: hostile, name: null, target: '' }, sources: [] });
-    const text = writeReport('# warehouse', plan(term('warehouse')), [fact]);
+    const text = await writeReport('# warehouse', plan(term('warehouse')), [fact]);
     expect(text).toContain(
       'The warehouse \\<script\\>alert(1)\\</script\\> has !\\[x\\](javascript:x) and \\[a\\](b) &amp;amp; snake_case.',
     );

@@ -1,8 +1,10 @@
 /* Writes a report from findings by quoting them: the same findings give the same text. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
 import { stemOf, wordsOf } from '#libs/features/knowledge/index.ts';
 
 import type { Finding, Plan, Source } from './report.ts';
-import { cut, isThing, textOf } from './research.ts';
+import { byShare, cut, isThing, textOf, withoutRepetitions } from './research.ts';
 import { plainTextOf, sentencesOf } from './sentences.ts';
 import { Terms } from './terms.ts';
 
@@ -41,9 +43,11 @@ interface Quote {
   readonly factor: number;
 }
 
-export function writeReport(query: string, plan: Plan, findings: readonly Finding[]): string {
+export async function writeReport(query: string, plan: Plan, findings: readonly Finding[]): Promise<string> {
   const terms = new Terms(plan.terms);
-  const quotes = findings.flatMap((finding) => quotesOf(finding, terms));
+  const ranked = byShare(findings, terms);
+  const distinct = withoutRepetitions(ranked);
+  const quotes = await quotesOf(distinct, terms);
   const answer = answerOf(quotes, terms);
   const citations = new Citations(plan);
   const body =
@@ -51,19 +55,29 @@ export function writeReport(query: string, plan: Plan, findings: readonly Findin
       ? [`## Answer\n\n${nothingFound(plan)}`]
       : [
           `## Answer\n\n${answer.map((quote) => citations.cited(quote)).join('\n')}`,
-          subjectsSection(findings, quotes, answer, terms, citations),
+          subjectsSection(distinct, quotes, answer, terms, citations),
         ];
   const parts = [
     `# ${escaped(query)}`,
     `*Extractive report: sentences quoted from ${graphNames(plan)} by their words. No language model wrote or checked it.*`,
     ...body,
-    researchSection(plan, findings),
+    researchSection(plan, findings, findings.length - distinct.length),
     citations.section(),
   ];
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
 }
 
-export function quotesOf(finding: Finding, terms: Terms): Quote[] {
+/** Markdown takes about a millisecond for each passage to read: others have their turns between two of them. */
+export async function quotesOf(findings: readonly Finding[], terms: Terms): Promise<Quote[]> {
+  const quotes: Quote[] = [];
+  for (const finding of findings) {
+    quotes.push(...quotesIn(finding, terms));
+    await nextTurn();
+  }
+  return quotes;
+}
+
+function quotesIn(finding: Finding, terms: Terms): Quote[] {
   const [source = null] = finding.sources;
   const titleTerms = terms.in([finding.name, finding.edge?.target, source?.name].filter(Boolean).join('\n'));
   const first = terms.share(finding.name) >= 0.5 ? FIRST : 1;
@@ -124,7 +138,7 @@ function isSamePassage(one: Source | null, other: Source | null): boolean {
   return one?.documentId === other?.documentId && one?.passage === other?.passage;
 }
 
-/** Findings by subject: a thing with its facts, or a document with its sections. The most relevant ones first. */
+/** By subject, a thing with its facts, or a document with its sections; in the order of the findings. */
 function subjectsSection(
   findings: readonly Finding[],
   quotes: readonly Quote[],
@@ -132,11 +146,9 @@ function subjectsSection(
   terms: Terms,
   citations: Citations,
 ): string {
-  const shares = new Map(findings.map((finding) => [finding, terms.share(textOf(finding)) * 0.5 ** finding.hop]));
-  const ranked = findings.toSorted((one, other) => (shares.get(other) ?? 0) - (shares.get(one) ?? 0));
   const subjects = new Map<string, string[]>();
   const used = [...answer];
-  for (const finding of ranked) {
+  for (const finding of findings) {
     const subject = subjectOf(finding);
     const lines = subjects.get(subject) ?? [];
     if (lines.length >= MAX_OF_SUBJECT || (lines.length === 0 && subjects.size >= MAX_SUBJECTS)) continue;
@@ -169,7 +181,7 @@ function nothingFound({ graphs, terms }: Plan): string {
 }
 
 /** What was searched for, and which words nothing was found for. */
-function researchSection({ terms, graphs, questions }: Plan, findings: readonly Finding[]): string {
+function researchSection({ terms, graphs, questions }: Plan, findings: readonly Finding[], repeated: number): string {
   if (graphs.length === 0) return '';
   const documents = new Set(findings.flatMap(({ sources }) => sources.map(({ documentId }) => documentId)));
   const missing = terms.filter(({ found }) => found === 'none').map(({ word }) => word);
@@ -177,6 +189,10 @@ function researchSection({ terms, graphs, questions }: Plan, findings: readonly 
     `- Searched for: ${questions.map((question) => `"${escaped(question)}"`).join(', ')}.`,
     `- Relevant: ${counted(findings.length, 'fact')} of ${counted(documents.size, 'document')}.`,
   ];
+  if (repeated > 0)
+    lines.push(
+      `- Left out: ${counted(repeated, 'passage')} that ${repeated === 1 ? 'says' : 'say'} nearly the same as another one.`,
+    );
   if (missing.length > 0) lines.push(`- Nothing was found for: ${missing.map(escaped).join(', ')}.`);
   for (const { word, found, correction } of terms) {
     if (found !== 'similar' || correction === null) continue;

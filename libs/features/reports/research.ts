@@ -1,6 +1,7 @@
 /* What research searches for, and which of the results it keeps. */
 import type { FoundEdge, FoundNode, FoundSource } from '#libs/features/knowledge/index.ts';
 
+import { Repetitions } from './repetitions.ts';
 import type { Finding, Plan, Source } from './report.ts';
 import { subjectWords, Terms } from './terms.ts';
 
@@ -80,7 +81,13 @@ function sourceOf({ document_id, name, url, passage }: FoundSource): Source {
   return { documentId: document_id, name: cut(name, MAX_NAME), url, passage: passage && cut(passage, MAX_TEXT) };
 }
 
-/** The new ones of what a step has found, the best first. */
+/** Those with most of the query first. */
+export function byShare(findings: readonly Finding[], terms: Terms): Finding[] {
+  const shares = new Map(findings.map((one) => [one, terms.share(textOf(one)) * 0.5 ** one.hop]));
+  return findings.toSorted((one, other) => (shares.get(other) ?? 0) - (shares.get(one) ?? 0));
+}
+
+/** The new ones of what a step has found, the best first; last those that repeat other ones. */
 export function newFindings(known: readonly Finding[], found: readonly Finding[], plan: Plan): Finding[] {
   const terms = new Terms(plan.terms);
   const seen = new Set(known.map(keyOf));
@@ -90,11 +97,13 @@ export function newFindings(known: readonly Finding[], found: readonly Finding[]
     return isNew && !isNavigation(one);
   });
   const room = Math.min(MAX_NEW, MAX_FINDINGS - known.length);
-  const ranked = fresh.map((one) => ({ one, share: terms.share(textOf(one)) }));
-  return ranked
-    .toSorted((a, b) => b.share - a.share)
-    .slice(0, Math.max(0, room))
-    .map(({ one }) => one);
+  const ranked = byShare(fresh, terms);
+  // A text of every page of a site would leave no room for others.
+  const others = new Set(withoutRepetitions([...known, ...ranked]));
+  return [...ranked.filter((one) => others.has(one)), ...ranked.filter((one) => !others.has(one))].slice(
+    0,
+    Math.max(0, room),
+  );
 }
 
 /**
@@ -116,6 +125,21 @@ function isNamed(finding: Finding, { terms }: Plan): boolean {
 
 export function textOf({ name, summary, edge, sources }: Finding): string {
   return [name, summary, edge?.name, edge?.fact, sources[0]?.passage].filter(Boolean).join('\n');
+}
+
+/** The passage that the finding is, if it is one: facts and things may share theirs. */
+function passageOf(finding: Finding): string | null {
+  if (finding.edge !== null || isThing(finding)) return null;
+  return finding.sources[0]?.passage ?? finding.summary;
+}
+
+/** Those before which no other one says nearly the same. */
+export function withoutRepetitions(findings: readonly Finding[]): Finding[] {
+  const repetitions = new Repetitions();
+  return findings.filter((finding) => {
+    const passage = passageOf(finding);
+    return passage === null || !repetitions.repeats(passage);
+  });
 }
 
 /** Nodes whose edges are followed next: the things that the last hop has found. */

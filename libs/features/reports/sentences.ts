@@ -1,4 +1,6 @@
 /* Sentences of passages, which are Markdown or plain text. */
+import type { Paragraph, PhrasingContent, RootContent } from 'mdast';
+import { fromMarkdown } from 'mdast-util-from-markdown';
 
 /** Characters of a sentence that is quoted. */
 const MIN_SENTENCE = 15;
@@ -6,9 +8,11 @@ const MAX_SENTENCE = 400;
 const MIN_WORDS = 3;
 
 const SEGMENTER = new Intl.Segmenter('en', { granularity: 'sentence' });
-/** Lines that are no text: headings and their underlines, rows of tables, comments, images. */
-const NO_TEXT = /^\s*(?:#{1,6}\s|[|+]|=+\s*$|[-*_]{3,}\s*$|<!--|!\[)/;
-const ITEM = /^\s*(?:[-*+]|\d{1,3}[.)])\s+/;
+/** Rows of a table, also without its head. */
+const ROW = /^\s*\|/;
+/** Signs that code has and language has hardly, and how many of the other signs of a sentence they may be. */
+const CODE_SIGNS = /[{}[\]<>()=|&;*\\^~@#$+/!?_]/g;
+const MAX_CODE_SIGNS = 0.15;
 /** What a sentence begins with: neither a small letter nor a mark that belongs to the text before. */
 const BEGINNING = /^[\p{Lu}\p{Lt}\p{Lo}\p{N}"'“„«‘¿¡([`$]/u;
 const END = /[.!?。！？।؟…]["'”»’)\]]*$/u;
@@ -39,34 +43,49 @@ export function plainTextOf(passage: string): string {
 
 function isWhole(sentence: string): boolean {
   if (sentence.length < MIN_SENTENCE || sentence.length > MAX_SENTENCE) return false;
-  if (!BEGINNING.test(sentence) || !END.test(sentence)) return false;
+  if (!BEGINNING.test(sentence) || !END.test(sentence) || isCode(sentence)) return false;
   return sentence.split(/\s+/).length >= MIN_WORDS || /[^\p{Script=Latin}\p{P}\p{N}\s]/u.test(sentence);
 }
 
-/** Paragraphs and items of lists. */
-function blocksOf(passage: string): string[] {
-  const blocks: string[][] = [[]];
-  let isCode = false;
-  for (const line of passage.split('\n')) {
-    const isFence = /^\s*(?:`{3,}|~{3,})/.test(line);
-    if (isFence) isCode = !isCode;
-    if (isFence || isCode || line.trim() === '' || NO_TEXT.test(line)) blocks.push([]);
-    else if (ITEM.test(line)) blocks.push([line.replace(ITEM, '')]);
-    else blocks.at(-1)?.push(line.trim());
-  }
-  return blocks.map((lines) => withoutMarkdown(lines.join(' '))).filter((block) => block !== '');
+function isCode(sentence: string): boolean {
+  const signs = sentence.match(CODE_SIGNS)?.length ?? 0;
+  return signs > MAX_CODE_SIGNS * sentence.replace(/\s+/g, '').length;
 }
 
-function withoutMarkdown(text: string): string {
-  return text
-    .replace(/!\[[^\]]*\]\([^)]*\)/g, '')
-    .replace(/\[([^\]]*)\]\((?:<[^>]*>|[^)]*)\)/g, '$1')
-    .replace(/(\*\*|__)(?=\S)(.+?)(?<=\S)\1/g, '$2')
-    .replace(/(?<![\w*])\*(?=\S)([^*]+)(?<=\S)\*(?![\w*])/g, '$1')
-    .replace(/`+([^`]+)`+/g, '$1')
-    .replace(/\\([\\`*_{}[\]()#+\-.!<>|~])/g, '$1')
-    .replace(/\s*\|\s*$/, '')
-    .replace(/\s+\|\s+/g, ' – ')
-    .replace(/\s+/g, ' ')
-    .trim();
+/** Paragraphs, also those of lists and quotations. Code, HTML, headings and tables are none. */
+function blocksOf(passage: string): string[] {
+  return paragraphsIn(fromMarkdown(passage).children)
+    .map((paragraph) =>
+      textOf(paragraph.children)
+        .split('\n')
+        .filter((line) => !ROW.test(line))
+        .join(' '),
+    )
+    .map((text) =>
+      text
+        .replace(/\s*\|\s*$/, '')
+        .replace(/\s+\|\s+/g, ' – ')
+        .replace(/\s+/g, ' ')
+        .trim(),
+    )
+    .filter((block) => block !== '');
+}
+
+function paragraphsIn(nodes: readonly RootContent[]): Paragraph[] {
+  return nodes.flatMap((node) => {
+    if (node.type === 'paragraph') return [node];
+    return node.type === 'list' || node.type === 'listItem' || node.type === 'blockquote'
+      ? paragraphsIn(node.children)
+      : [];
+  });
+}
+
+function textOf(nodes: readonly PhrasingContent[]): string {
+  return nodes
+    .map((node) => {
+      if (node.type === 'text' || node.type === 'inlineCode') return node.value;
+      if (node.type === 'break') return '\n';
+      return 'children' in node ? textOf(node.children) : '';
+    })
+    .join('');
 }

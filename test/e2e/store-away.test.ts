@@ -160,6 +160,11 @@ describe.each([
       expect(reply.json()).toMatchObject({ id, name });
       acknowledged.push(name);
     }
+    const [name, headers] = [newName(), { 'idempotency-key': `key-of-${id}` }];
+    for (const reply of [await rename(id, name, headers), await rename(id, name, headers)]) {
+      expect(shown(reply)).toMatchObject(OK);
+    }
+    acknowledged.push(name);
     expect(await namesInLog(id)).toEqual([expect.any(String), ...acknowledged]);
   });
 
@@ -167,8 +172,7 @@ describe.each([
     const replies = await Promise.all([
       read(id),
       parley.api.get('/api/v1/channels'),
-      parley.api.get(`/api/v1/channels/${id}/participants`),
-      rename(id, newName(), { 'idempotency-key': `key-of-${id}` }),
+      parley.api.get(`/api/v1/channels/${id}/interactions`),
     ]);
     expect(replies.map(verdictOn)).toEqual(replies.map(() => UNAVAILABLE));
   });

@@ -30,7 +30,7 @@ export type InteractionResult =
 
 /**
  * The commands of interactions. They throw the faults of `CommandHandler.handle`. They look up interactions in the read
- * model and so need Redis, except a post without a `spanId`, a `parentSpanId` and an idempotency key.
+ * model and so need Redis, except a post without a `spanId` and a `parentSpanId`.
  */
 export class InteractionCommands {
   readonly #runner: CommandRunner<InteractionContext, InteractionEvent>;
@@ -62,8 +62,9 @@ export class InteractionCommands {
     { spanIsNew }: { readonly spanIsNew: boolean },
   ): Promise<InteractionResult> {
     const { organizationId } = context;
-    // The span identifies a repeated command whose idempotency key has expired.
-    const checksSpan = !spanIsNew || context.idempotencyKey !== undefined;
+    // The span identifies a repeated command whose idempotency key has expired. While Redis is away, the log identifies it.
+    const { idempotencyKey, unknownSinceMs } = context;
+    const checksSpan = !spanIsNew || (idempotencyKey !== undefined && unknownSinceMs === undefined);
     const result = await this.#runPost(context, channelId, interaction, { checksSpan }, decidePost);
     if (!result.ok) {
       const isOwn = spanIsNew && result.rejection.reason === 'span_taken' && context.repeatedSinceMs === undefined;

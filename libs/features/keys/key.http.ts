@@ -15,6 +15,7 @@ import {
   pageQuery,
   queryBoolean,
   refuseIfMatch,
+  requireKnownKey,
   routesTagged,
   sendJson,
   text,
@@ -181,6 +182,7 @@ function createRoute(app: HttpApp, { keys, organizations, replies }: Route): voi
       }),
     },
     async (request, reply) => {
+      requireKnownKey(request);
       const { name, scopes, expires_at: expiresAt = expiryOf(request.principal) } = request.body;
       const context = await organizations.contextFor(request, request.body.organization_id);
       requireFuture(expiresAt);
@@ -208,6 +210,7 @@ function rotateRoute(app: HttpApp, { keys, organizations, replies }: Route): voi
       response: { 200: newKeySchema },
     }),
     async (request, reply) => {
+      requireKnownKey(request);
       const { grace_seconds: graceSeconds, expires_at: expiresAt } = request.body ?? {};
       const context = await organizations.contextFor(request, request.query.organization_id);
       requireFuture(expiresAt);

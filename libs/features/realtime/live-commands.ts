@@ -149,11 +149,11 @@ export class LiveCommands {
   async #runStarted(
     { type, call }: Request,
     scope: IdempotencyScope,
-    { lease, begunAtMs }: Extract<IdempotencyStart, { state: 'started' }>,
+    { lease, begunAtMs, unknownSinceMs }: Extract<IdempotencyStart, { state: 'started' }>,
   ): Promise<StreamRevision | null> {
     let revision: StreamRevision | null;
     try {
-      const context = { ...call.context, at: systemClock.now(), repeatedSinceMs: begunAtMs };
+      const context = { ...call.context, at: systemClock.now(), repeatedSinceMs: begunAtMs, unknownSinceMs };
       revision = await type.run({ ...call, context });
     } catch (error) {
       // A refused command has had no effect and may be retried; after a fault, the retry looks for its events.

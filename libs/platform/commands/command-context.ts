@@ -37,6 +37,11 @@ export interface CommandContext {
   readonly idempotencyKey?: string | undefined;
   /** Set if an earlier request may have run this command: the earliest time of its events, in Unix milliseconds. */
   readonly repeatedSinceMs?: number | undefined;
+  /**
+   * Set if the store of idempotency keys does not answer: an earlier request may have run this command since then, in Unix
+   * milliseconds. The log is searched for it.
+   */
+  readonly unknownSinceMs?: number | undefined;
   /** Where that request's answer said that its events are: no later revision of the stream is searched for them. */
   readonly repeatedPosition?: { readonly stream: string; readonly revision: number } | undefined;
   /**

@@ -1,6 +1,6 @@
 import type { Rejection } from '#libs/kernel/decider.ts';
 import { NO_EVENTS, type DomainEvent, type StreamRevision } from '#libs/kernel/event.ts';
-import { Fault } from '#libs/kernel/faults.ts';
+import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { entityKeys, streamName, type Lookup, type Projection } from '#libs/platform/readmodel/index.ts';
 
@@ -124,12 +124,17 @@ export class CommandHandler<State, E extends DomainEvent> {
     let current = cached?.tip ?? this.#stream.none;
     if (isRead) current = await this.#stream.load(id, head.context.organizationId);
     // After the state, so that it includes every command that the state includes.
-    const recent = cached?.recent ?? (batch.some(canBeRepeated) ? await this.#recentCommands(id, current) : undefined);
+    const recent = await this.#recentFor(batch, current, cached?.recent);
     let atEnd = isRead;
 
     return untilSettled(tooManyConflicts, async () => {
-      // 2. Commands that may have run before are run one by one.
-      const repeated = batch.findIndex(({ context }) => isRepeated(context, recent));
+      // 2. Commands that may have run before are run one by one, or wait for Redis if the log is too long to be searched.
+      const repeated = batch.findIndex(({ context }) => isRepeated(context, recent) || isUnknown(context, recent));
+      if (repeated === 0 && !isRepeated(head.context, recent)) {
+        this.#cache.put(stream, { tip: current, recent }, null);
+        head.reject(storeUnavailable('redis'));
+        return [...batch.slice(1), ...later];
+      }
       if (repeated === 0) return this.#runRepeated(head, [...batch.slice(1), ...later]);
 
       // 3. Decide, each command on the state after the previous one.
@@ -237,9 +242,18 @@ export class CommandHandler<State, E extends DomainEvent> {
     }
   }
 
-  async #recentCommands(id: EntityId, { revision }: Tip<State>): Promise<RecentCommands> {
-    if (revision === NO_EVENTS) return new RecentCommands();
-    return readRecentCommands(this.#stores.store, streamName(this.#projection.category, id));
+  /** The commands of the stream that a batch may repeat; undefined if it has no command that can be repeated. */
+  async #recentFor(
+    batch: readonly Waiting<State, E>[],
+    { revision }: Tip<State>,
+    cached: RecentCommands | undefined,
+  ): Promise<RecentCommands | undefined> {
+    const isDeep = batch.some(({ context }) => context.unknownSinceMs !== undefined);
+    const [head] = batch;
+    if (head === undefined || (cached !== undefined && (cached.isDeep || !isDeep))) return cached;
+    if (!batch.some(canBeRepeated)) return cached;
+    if (revision === NO_EVENTS) return new RecentCommands(isDeep ? -Infinity : Infinity);
+    return readRecentCommands(this.#stores.store, streamName(this.#projection.category, head.id), { isDeep });
   }
 }
 
@@ -254,6 +268,11 @@ function hasSeen({ revision }: Pick<Tip<unknown>, 'revision'>, { seenRevision }:
 /** Whether an earlier request used the command's idempotency key, or its events are among the newest. */
 function isRepeated({ repeatedSinceMs, commandId }: CommandContext, recent: RecentCommands | undefined): boolean {
   return repeatedSinceMs !== undefined || recent?.has(commandId) === true;
+}
+
+/** Whether the log was not searched as far as an earlier request may have run the command. */
+function isUnknown({ unknownSinceMs }: CommandContext, recent: RecentCommands | undefined): boolean {
+  return unknownSinceMs !== undefined && recent?.reachesBackTo(unknownSinceMs) !== true;
 }
 
 /** Repeats `attempt` until its result is not undefined. @throws `Fault` of `exhausted` after {@link MAX_ATTEMPTS} */

@@ -14,6 +14,11 @@ const CLOCK_SLACK_MS = 60_000;
 const RECENT_MS = 60_000;
 /** Newest events of a stream that are searched for repeated commands. */
 const MAX_RECENT = 1_000;
+/**
+ * The same while Redis does not answer: the cost of reading them once is bounded, and commands in streams with more events
+ * wait for Redis. So many are read even if they are older than the key, because a post is identified by its key for ever.
+ */
+const MAX_SEARCHED = 20_000;
 
 /**
  * The commands with idempotency keys whose events are among the newest of a stream, as far as this process has read it.
@@ -21,6 +26,22 @@ const MAX_RECENT = 1_000;
  */
 export class RecentCommands {
   readonly #ids = new Set<EntityId>();
+  #sinceMs: number;
+
+  /** @param sinceMs all commands since then are noted, by the clock of the event store; Infinity for the newest only */
+  constructor(sinceMs = Infinity) {
+    this.#sinceMs = sinceMs;
+  }
+
+  /** Whether as many events were read as are ever read. */
+  get isDeep(): boolean {
+    return this.#sinceMs !== Infinity;
+  }
+
+  /** Whether a command that is not noted has not run since then, in Unix milliseconds. */
+  reachesBackTo(ms: number): boolean {
+    return this.#sinceMs <= ms - CLOCK_SLACK_MS;
+  }
 
   get size(): number {
     return this.#ids.size;
@@ -37,20 +58,33 @@ export class RecentCommands {
     if (commandId === undefined) return;
     this.#ids.add(commandId);
     const [oldest = commandId] = this.#ids;
-    if (this.#ids.size > MAX_RECENT) this.#ids.delete(oldest);
+    if (this.#ids.size <= (this.isDeep ? MAX_SEARCHED : MAX_RECENT)) return;
+    this.#ids.delete(oldest);
+    // To read the events again would reach back less far.
+    if (this.isDeep) this.#sinceMs = Number.MAX_VALUE;
   }
 }
 
-/** Reads the newest part of a stream. @throws `Fault` `store_unavailable` */
-export async function readRecentCommands(store: EventStore, stream: string): Promise<RecentCommands> {
+/**
+ * Reads the newest part of a stream; with `isDeep` as much as is ever read.
+ *
+ * @throws `Fault` `store_unavailable`
+ */
+export async function readRecentCommands(
+  store: EventStore,
+  stream: string,
+  { isDeep }: { readonly isDeep: boolean },
+): Promise<RecentCommands> {
+  const limit = isDeep ? MAX_SEARCHED : MAX_RECENT;
   /** Without the data, which may be large. */
   const newestFirst: Pick<StoredEvent, 'metadata' | 'createdMs'>[] = [];
-  for await (const { metadata, createdMs } of store.readStream(stream, { direction: 'backwards', limit: MAX_RECENT })) {
+  for await (const { metadata, createdMs } of store.readStream(stream, { direction: 'backwards', limit })) {
     const newestMs = newestFirst[0]?.createdMs ?? createdMs;
-    if (createdMs < newestMs - RECENT_MS) break;
+    if (!isDeep && createdMs < newestMs - RECENT_MS) break;
     newestFirst.push({ metadata, createdMs });
   }
-  const recent = new RecentCommands();
+  const oldestMs = newestFirst.length < limit ? -Infinity : (newestFirst.at(-1)?.createdMs ?? -Infinity);
+  const recent = new RecentCommands(isDeep ? oldestMs : Infinity);
   for (const { metadata } of newestFirst.toReversed()) recent.note(metadata);
   return recent;
 }

@@ -1,6 +1,8 @@
 import { accept, refuse, type Decision, type Rejection } from '#libs/kernel/decider.ts';
-import type { DomainEvent, StreamRevision } from '#libs/kernel/event.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { systemClock } from '#libs/kernel/clock.ts';
+import type { Actor, DomainEvent, StreamRevision } from '#libs/kernel/event.ts';
+import { Fault } from '#libs/kernel/faults.ts';
+import { newId, type EntityId } from '#libs/kernel/ids.ts';
 import { CommandHandler } from '#libs/platform/commands/index.ts';
 import type {
   CommandContext,
@@ -22,6 +24,9 @@ export interface EntityCore extends CommandStores {
   /** For entities whose events clients follow. */
   readonly eventStreams?: EventStreams;
 }
+
+/** Of a read in the form of a command without events, which is stored nowhere. */
+const READER: Actor = { type: 'system', id: 'reader' };
 
 /** The organization has no such entity: there is none, or it belongs to another organization. */
 export type NotFound = { readonly reason: 'not_found' };
@@ -115,12 +120,24 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
     return result.state;
   }
 
-  /** The entity as it was last projected, or null if the organization has none; that is confirmed on the log. */
+  /**
+   * The entity as it was last projected, or null if the organization has none; that is confirmed on the log. While Redis
+   * is unavailable, the entity is folded from the log: commands need the entities that they name.
+   */
   async find(organizationId: EntityId, id: EntityId): Promise<EntityOf<State> | null> {
-    const state = await this.#reader.state(this.type.category, organizationId, id, this.#part);
-    // Written by the fold of this type, under keys that carry the version of its shape.
-    const entity = entityOf(state as State);
-    return entity === null || isDeleted(entity) ? null : entity;
+    const entity = entityOf(await this.#projected(organizationId, id));
+    return entity === null || entity.organizationId !== organizationId || isDeleted(entity) ? null : entity;
+  }
+
+  async #projected(organizationId: EntityId, id: EntityId): Promise<State> {
+    try {
+      // Written by the fold of this type, under keys that carry the version of its shape.
+      return (await this.#reader.state(this.type.category, organizationId, id, this.#part)) as State;
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'store_unavailable') throw error;
+      const read = { commandId: newId(), organizationId, actor: READER, at: systemClock.now() };
+      return this.current(read, id);
+    }
   }
 
   /** The entity as the API answers it, or null if the organization has none. */

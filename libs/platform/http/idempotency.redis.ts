@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 
+import { Fault } from '#libs/kernel/faults.ts';
 import { FunctionLibrary, type FunctionCall, type RedisClient } from '#libs/platform/redis/index.ts';
 
 import { idempotencyKey } from './idempotency.keys.ts';
@@ -34,6 +36,19 @@ interface Held {
   readonly sinceMs: number;
 }
 
+/** A key that was taken while Redis did not answer. */
+interface Unrecorded {
+  readonly scope: IdempotencyScope;
+  readonly fingerprint: string;
+  /** Null while the request runs. */
+  readonly response: StoredResponse | null;
+}
+
+/** Of the keys and replies that a process remembers until Redis answers. Without them, only the log shows what has run. */
+const MAX_UNRECORDED_BYTES = 32 * 1024 * 1024;
+/** Keys that are recorded in one write. */
+const RECORDED_AT_ONCE = 100;
+
 export interface RedisIdempotencyOptions {
   /** Limit of the replies that this process has stored. Default: 256 MiB. */
   readonly maxReplyBytes?: number;
@@ -46,6 +61,11 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   readonly #functions: FunctionLibrary;
   /** Leases that this process renews. */
   readonly #held = new Map<string, Held>();
+  /** By lease. */
+  readonly #unrecorded = new LRUCache<string, Unrecorded>({
+    maxSize: MAX_UNRECORDED_BYTES,
+    sizeCalculation: ({ response }) => REPLY_BYTES + (response?.body.length ?? 0),
+  });
   readonly #budget: ReplyBudget;
   readonly #options: RedisIdempotencyOptions;
   #isRenewing = false;
@@ -58,7 +78,15 @@ export class RedisIdempotencyStore implements IdempotencyStore {
 
   async begin(scope: IdempotencyScope, fingerprint: string): Promise<IdempotencyStart> {
     const lease = randomUUID();
-    const reply = startReply.parse(await this.#call('begin', scope, [fingerprint, lease, LEASE_MS, KEEP_MS]));
+    let reply: z.output<typeof startReply>;
+    try {
+      const [begun] = await this.#functions.callAll([beginning(scope, fingerprint, lease)]);
+      reply = startReply.parse(begun);
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'store_unavailable') throw error;
+      this.#unrecorded.set(lease, { scope, fingerprint, response: null });
+      return { state: 'started', lease, unknownSinceMs: Date.now() - KEEP_MS };
+    }
     switch (reply[0]) {
       case 'started':
         this.#held.set(lease, { scope, sinceMs: performance.now() });
@@ -82,6 +110,15 @@ export class RedisIdempotencyStore implements IdempotencyStore {
 
   async complete(scope: IdempotencyScope, lease: string, response: StoredResponse): Promise<void> {
     this.#held.delete(lease);
+    const unrecorded = this.#unrecorded.get(lease);
+    if (unrecorded === undefined) await this.#functions.callAll([this.#completion(scope, lease, response)]);
+    else {
+      this.#unrecorded.set(lease, { ...unrecorded, response });
+      this.#renewLater();
+    }
+  }
+
+  #completion(scope: IdempotencyScope, lease: string, response: StoredResponse): FunctionCall {
     const { status, headers, body, isKept = false } = response;
     const headersText = JSON.stringify(headers);
     const bytes = REPLY_BYTES + headersText.length + Buffer.byteLength(body);
@@ -90,17 +127,17 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     // A rejection is small, and without it a repeated request would search the log for events that it does not have.
     const replyMs = isKept || status >= 400 ? KEEP_MS : keepMs;
     const position = headers[POSITION_HEADER] ?? '';
-    await this.#call('complete', scope, [lease, status, headersText, body, KEEP_MS, replyMs, position]);
+    return functionCall('complete', scope, [lease, status, headersText, body, KEEP_MS, replyMs, position]);
   }
 
   async abandon(scope: IdempotencyScope, lease: string): Promise<void> {
     this.#held.delete(lease);
-    await this.#call('abandon', scope, [lease]);
+    if (!this.#unrecorded.delete(lease)) await this.#functions.callAll([functionCall('abandon', scope, [lease])]);
   }
 
-  /** One timer for all leases, which runs only while there are any. */
+  /** One timer for all leases, which runs only while there are any, or outcomes to record. */
   #renewLater(): void {
-    if (this.#isRenewing || this.#held.size === 0) return;
+    if (this.#isRenewing || this.#held.size + this.#unrecorded.size === 0) return;
     this.#isRenewing = true;
     setTimeout(() => {
       void this.#renew().finally(() => {
@@ -118,15 +155,27 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     }
     try {
       await this.#functions.callAll(calls);
+      while (await this.#recordSome());
     } catch {
       // Renewed next time. If the lease ends before, a retry may run the same command again, which is safe.
     }
   }
 
-  async #call(name: string, scope: IdempotencyScope, args: readonly (string | number)[]): Promise<unknown> {
-    const [reply] = await this.#functions.callAll([functionCall(name, scope, args)]);
-    return reply;
+  /** @returns whether there may be more @throws `Fault` `store_unavailable` while Redis does not answer */
+  async #recordSome(): Promise<boolean> {
+    const ended = [...this.#unrecorded].flatMap(([lease, { response, ...key }]) =>
+      response === null ? [] : [{ lease, response, ...key }],
+    );
+    const some = ended.slice(-RECORDED_AT_ONCE);
+    await this.#functions.callAll(some.map(({ scope, fingerprint, lease }) => beginning(scope, fingerprint, lease)));
+    await this.#functions.callAll(some.map(({ scope, lease, response }) => this.#completion(scope, lease, response)));
+    for (const { lease } of some) this.#unrecorded.delete(lease);
+    return ended.length > some.length;
   }
+}
+
+function beginning(scope: IdempotencyScope, fingerprint: string, lease: string): FunctionCall {
+  return functionCall('begin', scope, [fingerprint, lease, LEASE_MS, KEEP_MS]);
 }
 
 function functionCall(name: string, scope: IdempotencyScope, args: readonly (string | number)[]): FunctionCall {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { canonicalJson } from './signed-token.ts';
 import { conflict, invalid, type HttpError } from './errors.ts';
 
@@ -32,6 +33,8 @@ export type IdempotencyStart =
       readonly begunAtMs?: number;
       /** The `Parley-Position` of that request's reply, which has expired. */
       readonly position?: string;
+      /** The store does not answer. An earlier request may have run the command since this time (Unix milliseconds). */
+      readonly unknownSinceMs?: number;
     }
   /** Another request holds the key. Its lease ends in `leaseEndsInMs`, unless its process renews it. */
   | { readonly state: 'in_flight'; readonly leaseEndsInMs: number }
@@ -51,8 +54,9 @@ export type IdempotencyStart =
  * - `complete` and `abandon` do nothing when the lease is no longer the holder's.
  * - After `complete`, `begin` with the same fingerprint is `completed` for 24 hours, or, for successes that are not
  *   `isKept`, until the store has no room for the reply. From then on it is `started` with `begunAtMs` and the position.
- * - All three throw `storeUnavailable` when the store does not answer: a request that asks for
- *   idempotency is never run without it.
+ * - While the store does not answer, `begin` is `started` with `unknownSinceMs`: the log decides whether the command has
+ *   run (see `CommandContext.unknownSinceMs`). The outcome is stored once the store answers again.
+ * - `complete` and `abandon` throw `storeUnavailable` when the store has stopped to answer since `begin`.
  * Omissions: exactly-once. A holder may die between its append and `complete`; see `commandIdOf`.
  */
 export interface IdempotencyStore {
@@ -70,6 +74,8 @@ export interface IdempotentRun {
   repeatedSinceMs: number | undefined;
   /** `Parley-Position` of that request, if its reply was known. */
   repeatedPosition: string | undefined;
+  /** Set while the store of keys does not answer: see {@link IdempotencyStart}. */
+  unknownSinceMs: number | undefined;
   /** The command was decided on the log, accepted or rejected. See `CommandContext.onDecided`. */
   isDecided: boolean;
   /**
@@ -107,6 +113,7 @@ export function idempotentRunOf(request: FastifyRequest): IdempotentRun | null {
     lease: undefined,
     repeatedSinceMs: undefined,
     repeatedPosition: undefined,
+    unknownSinceMs: undefined,
     isDecided: false,
     storedBody: undefined,
   };
@@ -126,6 +133,7 @@ export async function beginIdempotent(
   switch (start.state) {
     case 'started':
       run.lease = start.lease;
+      run.unknownSinceMs = start.unknownSinceMs;
       run.repeatedSinceMs = start.begunAtMs;
       run.repeatedPosition = start.position;
       return undefined;
@@ -139,6 +147,15 @@ export async function beginIdempotent(
         .headers({ ...start.response.headers, 'idempotency-replayed': 'true' })
         .send(Buffer.from(start.response.body));
   }
+}
+
+/**
+ * For requests that make a secret each time they run: their events do not show whether an earlier request ran them.
+ *
+ * @throws `Fault` `store_unavailable` if the request has a key whose store does not answer
+ */
+export function requireKnownKey({ idempotentRun }: FastifyRequest): void {
+  if (idempotentRun?.unknownSinceMs !== undefined) throw storeUnavailable('redis');
 }
 
 /** 409 for a key that another request holds; `Retry-After` is the end of the lease if that process has died. */

@@ -53,7 +53,7 @@ export { completionOf } from './validation/completion.ts';
 export { parseInput } from './validation/validator.ts';
 export { runOnce } from './run-once.ts';
 export { callerAddress, Windows } from './rate-limits.ts';
-export { idempotencyInFlight } from './idempotency.ts';
+export { idempotencyInFlight, requireKnownKey } from './idempotency.ts';
 export type { IdempotencyScope, IdempotencyStart, IdempotencyStore } from './idempotency.ts';
 export { RedisIdempotencyStore } from './idempotency.redis.ts';
 export { liveCommand } from './live-command.ts';

@@ -116,6 +116,7 @@ export function commandContext(request: FastifyRequest): CommandContext {
     idempotencyKey: request.idempotencyKey,
     ...(run !== null && {
       repeatedSinceMs: run.repeatedSinceMs,
+      unknownSinceMs: run.unknownSinceMs,
       repeatedPosition: run.repeatedPosition === undefined ? undefined : positionIn(request, run.repeatedPosition),
       onDecided: () => {
         run.isDecided = true;

@@ -1,6 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 
+import { storeUnavailable } from '#libs/kernel/faults.ts';
+
 import { invalid } from './errors.ts';
 import { idempotencyInFlight } from './idempotency.ts';
 import type { IdempotencyStore } from './idempotency.ts';
@@ -10,8 +12,8 @@ import type { IdempotencyStore } from './idempotency.ts';
  * streams, which are not stored. Stored under the request's `Idempotency-Key` is the result of `work`, as JSON. Without a
  * key, every request runs.
  *
- * @throws HttpError 409 while another request holds the key; ValidationFailure 422 for another body; what `work` throws,
- *   and then the key is released
+ * @throws HttpError 409 while another request holds the key; ValidationFailure 422 for another body; `Fault`
+ *   `store_unavailable`; what `work` throws, and then the key is released
  */
 export async function runOnce<T>(
   request: FastifyRequest,
@@ -30,6 +32,7 @@ export async function runOnce<T>(
     case 'mismatch':
       throw invalid(['header', 'idempotency-key'], 'the key was used with another request', run.scope.key);
     case 'started':
+      if (start.unknownSinceMs !== undefined) throw storeUnavailable('redis');
   }
   run.repeatedSinceMs = start.begunAtMs;
   const tryStoring = (storing: Promise<void>): Promise<void> =>

@@ -292,6 +292,33 @@ const cases: readonly Case[] = [
     },
   },
   {
+    rule: rules.textsAreCutBetweenCharacters,
+    says: 'texts are cut and made well-formed by admitText',
+    planted: [
+      {
+        files: {
+          'libs/features/crawls/a.ts': `const title = page.title?.slice(0, MAX_TITLE) ?? null;`,
+          'libs/platform/mcp/b.ts': `const text = all.slice(0, MAX_PAGE_CHARS).toWellFormed();`,
+          'services/cli/c.ts': `const type = given.slice(0, 100) + given.substring(1);`,
+          'libs/features/runs/d.ts': `const text = all\n  .slice(0, 3 * MAX_EXCERPT);`,
+        },
+        found: [
+          'libs/features/crawls/a.ts: .slice(0, MAX_TITLE)',
+          'libs/platform/mcp/b.ts: .slice(0, MAX_PAGE_CHARS)',
+          'libs/platform/mcp/b.ts: .toWellFormed(',
+          'services/cli/c.ts: .slice(0, 100)',
+          'services/cli/c.ts: .substring(',
+          'libs/features/runs/d.ts: .slice(0, 3 * MAX_EXCERPT)',
+        ],
+      },
+    ],
+    allowed: {
+      'libs/kernel/text.ts': `return text.slice(0, MAX_TITLE).toWellFormed();`,
+      'libs/features/runs/a.ts': `const shown = names.slice(0, MAX_NAMES).concat(others.slice(0, 20), hash.slice(0, 16));`,
+      'libs/features/runs/b.ts': `const part = text.slice(start, end);`,
+    },
+  },
+  {
     rule: rules.importedFilesExist,
     says: 'imported files exist',
     planted: [

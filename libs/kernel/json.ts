@@ -13,3 +13,9 @@ export function parsedJson(text: string): unknown {
     return undefined;
   }
 }
+
+/** Whether a JSON value has more levels than that. Functions that call themselves for each level survive a few thousand. */
+export function isNestedDeeperThan(levels: number, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((member) => isNestedDeeperThan(levels - 1, member));
+}

@@ -6,6 +6,7 @@ import { pause } from '#libs/platform/lifecycle/index.ts';
 import { dataOf, withApi } from './api.ts';
 import { printOne, type CliParts, type OutputOptions } from './command-context.ts';
 import { CliError } from './errors.ts';
+import { shortName } from './import/import.model.ts';
 import { cell, json, progressBar } from './output.ts';
 
 type Crawl = components['schemas']['Crawl'];
@@ -105,8 +106,7 @@ function searchResults({ nodes, edges }: components['schemas']['KnowledgeSearch'
 
 /** Text as one line of at most 160 characters that does not control the terminal. */
 function line(text: string): string {
-  const clean = [...cell(text.replaceAll(/\s+/g, ' '))];
-  return clean.length > 160 ? `${clean.slice(0, 159).join('')}…` : clean.join('');
+  return shortName(cell(text), 160);
 }
 
 /** @returns the id of the graph with the id or the name, the newest of several; null if there is none */

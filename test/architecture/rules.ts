@@ -243,6 +243,24 @@ function cyclesOf(graph: ReadonlyMap<string, Iterable<string>>): readonly string
   return cycles;
 }
 
+/** Where texts are admitted and cut. */
+const TEXT_FILE = 'libs/kernel/text.ts';
+/**
+ * A bound of texts is in the singular or in characters (`MAX_TITLE`, `MAX_PAGE_CHARS`), a bound of lists in the plural
+ * (`MAX_TOOLS`); a number of its own in the source is taken for a bound of texts from 40 on.
+ */
+const CUTS = /\.(?:substring|substr|toWellFormed)\(|\.slice\(\s*0,\s*(?:\d+ \* )?(MAX_\w+|[\d_]+)(?: - 1)?\s*\)/g;
+const BOUNDS_A_LIST = /^MAX_(?:\w*(?<!CHAR|CHARACTER|BYTE)S|RECENT|LISTED|ABSENT|ADDRESSES_TRIED)$/;
+
+export const textsAreCutBetweenCharacters: Rule = (tree) =>
+  [...tree.values()]
+    .filter(({ path }) => path !== TEXT_FILE && !['test', 'infra', 'client'].includes(placeOf(path).layer))
+    .flatMap((file) =>
+      [...withoutComments(file).matchAll(CUTS)]
+        .filter(([, bound]) => !(bound !== undefined && (BOUNDS_A_LIST.test(bound) || Number(bound) < 40)))
+        .map(([cut]) => `${file.path}: ${cut} may split a character; use admitText`),
+    );
+
 export const importedFilesExist: Rule = (tree) =>
   ownImports(tree)
     .filter(({ target }) => /\.(ts|mjs)$/.test(target) && !tree.has(target))

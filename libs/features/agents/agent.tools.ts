@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 
 import { LRUCache } from 'lru-cache';
 
+import { admitJson, admitText } from '#libs/kernel/text.ts';
 import { unlessAborted } from '#libs/platform/lifecycle/index.ts';
 import { ToolServerError } from '#libs/platform/mcp/index.ts';
 import type { LeftOutTool, RemoteTool, RemoteTools, ToolServerAccess, ToolServers } from '#libs/platform/mcp/index.ts';
@@ -157,8 +158,8 @@ function listed({ tools, leftOut }: RemoteTools): Listed {
   return {
     tools: tools.map(({ description, input, ...tool }) => {
       const chars = charsOf(input);
-      const kept = chars > MAX_SCHEMA_CHARS ? null : input;
-      return { ...tool, description: description.slice(0, MAX_DESCRIPTION).toWellFormed(), input: kept, chars };
+      const kept = chars > MAX_SCHEMA_CHARS ? null : admitJson(input);
+      return { ...tool, description: admitText(description, MAX_DESCRIPTION), input: kept, chars };
     }),
     leftOut,
   };

@@ -1,3 +1,5 @@
+import { admitText } from '#libs/kernel/text.ts';
+
 import type { Robots } from './crawl.ts';
 
 /** Bytes of a robots.txt that are read: what RFC 9309 demands at least. */
@@ -99,7 +101,7 @@ function matches(pattern: string, path: string): boolean {
 
 function normalPattern(pattern: string): string {
   const octets = normalOctets(
-    pattern.replace(/\*+/g, '*').replace(/[^\x21-\x7e]+/g, (text) => encodeURI(text.toWellFormed())),
+    pattern.replace(/\*+/g, '*').replace(/[^\x21-\x7e]+/g, (text) => encodeURI(admitText(text))),
   );
   return octets.startsWith('/') || octets.startsWith('*') ? octets : `/${octets}`;
 }

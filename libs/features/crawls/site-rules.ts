@@ -1,3 +1,4 @@
+import { admitText } from '#libs/kernel/text.ts';
 import { FetchError } from '#libs/platform/fetch/index.ts';
 import type { Fetcher, OpenedResponse } from '#libs/platform/fetch/index.ts';
 
@@ -100,7 +101,7 @@ async function readSitemap(
     const locations = isXml
       ? [...text.matchAll(/<loc>([^<]*)<\/loc>/g)].map(([, location = '']) => unescapeXml(location.trim()))
       : text.split(/\s+/);
-    return { text: isXml ? text.slice(0, 1_000) : '', locations: locations.filter((one) => /^https?:/.test(one)) };
+    return { text: isXml ? admitText(text, 1_000) : '', locations: locations.filter((one) => /^https?:/.test(one)) };
   } catch (error) {
     options.signal.throwIfAborted();
     if (error instanceof FetchError) return { text: '', locations: [] };

@@ -1,3 +1,4 @@
+import { admitText } from '#libs/kernel/text.ts';
 import { decodeText, ExtractionError, MAX_DOCUMENT_BYTES } from '#libs/features/documents/index.ts';
 import type { ContentType, DocumentFacts, ExtractionPool, Page } from '#libs/features/documents/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
@@ -204,25 +205,29 @@ function contentOf(
   return {
     contentType: 'text/markdown',
     body: page.text,
-    title: title?.slice(0, MAX_TITLE) ?? null,
+    title: cut(title, MAX_TITLE),
     structured,
     links: robots.nofollow || !header.isFollowed ? [] : page.links,
     hasAllLinks: !page.linksTruncated,
     canonical,
     isIndexed: header.isIndexed && !robots.noindex,
     website: {
-      title: title?.slice(0, MAX_TITLE) ?? null,
-      description: description?.slice(0, 1_000) ?? null,
-      icon: icon?.slice(0, 2_083) ?? null,
-      language: language?.slice(0, 64) ?? null,
+      title: cut(title, MAX_TITLE),
+      description: cut(description, 1_000),
+      icon: cut(icon, 2_083),
+      language: cut(language, 64),
     },
     facts,
   };
 }
 
+function cut(text: string | null, max: number): string | null {
+  return text === null ? null : admitText(text, max);
+}
+
 function fileNameOf(url: string): string | null {
   const name = new URL(url).pathname.split('/').at(-1) ?? '';
-  return name === '' ? null : name.slice(0, MAX_TITLE);
+  return name === '' ? null : admitText(name, MAX_TITLE);
 }
 
 function isJson(body: Uint8Array): boolean {

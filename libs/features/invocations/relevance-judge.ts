@@ -1,3 +1,4 @@
+import { admitText } from '#libs/kernel/text.ts';
 import type { Agent } from '#libs/features/agents/index.ts';
 import type { Knowledge } from '#libs/features/knowledge/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
@@ -106,13 +107,13 @@ function callOf({ text, agent, traceparent }: Question): ModelCall {
   const { name, description, agentCapabilities, interestTags, modelName } = agent;
   const described = {
     name,
-    description: description.slice(0, MAX_TEXT),
-    capabilities: agentCapabilities?.slice(0, MAX_TEXT) ?? '',
-    interests: interestTags.join(', ').slice(0, MAX_TEXT),
+    description: admitText(description, MAX_TEXT),
+    capabilities: admitText(agentCapabilities ?? '', MAX_TEXT),
+    interests: admitText(interestTags.join(', '), MAX_TEXT),
   };
   return {
     instructions: `${RULES}\n\nThe agent: ${asText(JSON.stringify(described))}`,
-    messages: [{ role: 'user', text: untrusted({ message: text.slice(0, MAX_TEXT) }) }],
+    messages: [{ role: 'user', text: untrusted({ message: admitText(text, MAX_TEXT) }) }],
     tools: [],
     model: modelName,
     temperature: 0,

@@ -1,4 +1,5 @@
 /* What research searches for, and which of the results it keeps. */
+import { admitText } from '#libs/kernel/text.ts';
 import type { FoundEdge, FoundNode, FoundSource } from '#libs/features/knowledge/index.ts';
 
 import { Repetitions } from './repetitions.ts';
@@ -161,10 +162,5 @@ function keyOf({ graphId, uuid }: Finding): string {
 }
 
 export function cut(text: string, max: number): string {
-  return text.length <= max
-    ? text
-    : `${text
-        .slice(0, max - 1)
-        .trimEnd()
-        .toWellFormed()}…`;
+  return text.length <= max ? text : `${admitText(text, max - 1).trimEnd()}…`;
 }

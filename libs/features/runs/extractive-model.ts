@@ -1,5 +1,6 @@
 import { z } from 'zod';
 
+import { admitText } from '#libs/kernel/text.ts';
 import { NO_USAGE } from '#libs/platform/model/index.ts';
 import type { Model, ModelCall, ModelPart } from '#libs/platform/model/index.ts';
 
@@ -37,7 +38,7 @@ export const extractiveModel: Model = {
         type: 'reasoning',
         text: 'No language model is configured: searching the knowledge graph for the message.',
       };
-      const input = { query: query.slice(0, MAX_QUERY).toWellFormed() };
+      const input = { query: admitText(query, MAX_QUERY) };
       yield { type: 'tool_call', call: { id: 'search', name: SEARCH_TOOL, input } };
       yield { ...END, reason: 'tool_calls' };
       return;
@@ -80,7 +81,7 @@ function piecesOf(query: string, result: SearchResult | null): string[] {
     if (!sources.includes(text)) sources.push(text);
     return sources.indexOf(text) + 1;
   };
-  const lines = quotes.map((quote) => `- ${quote.text.slice(0, MAX_QUOTE).toWellFormed()} [${numberOf(quote)}]\n`);
+  const lines = quotes.map((quote) => `- ${admitText(quote.text, MAX_QUOTE)} [${numberOf(quote)}]\n`);
   return [
     'Quoted from the knowledge graph; no language model wrote this.\n\n',
     ...lines,

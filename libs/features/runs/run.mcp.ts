@@ -2,6 +2,7 @@ import type { AgentTools, FoundServer, OfferedTool } from '#libs/features/agents
 import { admitText } from '#libs/kernel/text.ts';
 import { ToolServerError } from '#libs/platform/mcp/index.ts';
 import type { LeftOutTool } from '#libs/platform/mcp/index.ts';
+import { asText } from '#libs/platform/model/index.ts';
 
 import type { RunAgent } from './run.agent.ts';
 import { failure } from './run.tools.ts';
@@ -48,10 +49,10 @@ function toolOf(
   const { name, offeredAs, description, input: schema, isRepeatable } = tool;
   return {
     name: offeredAs,
-    description,
+    description: asText(description),
     input: { jsonSchema: schema },
     isRepeatable,
-    displayText: () => `Calling ${name.slice(0, MAX_NAME)} of ${server}`,
+    displayText: () => `Calling ${admitText(name, MAX_NAME)} of ${server}`,
     async run(input, { signal }) {
       try {
         const { isError, text } = await agentTools.call(access, { name, input, schema }, signal);
@@ -71,7 +72,7 @@ function toolOf(
 function reasonOf(leftOut: readonly LeftOutTool[]): string {
   const byReason = Map.groupBy(leftOut, ({ reason }) => reason);
   const parts = [...byReason].map(([reason, tools]) => {
-    const names = tools.flatMap(({ name }) => (name === null ? [] : [name.slice(0, MAX_NAME)]));
+    const names = tools.flatMap(({ name }) => (name === null ? [] : [admitText(name, MAX_NAME)]));
     const shown = names.slice(0, MAX_NAMES).join(', ');
     const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : '';
     return shown === '' ? reason : `${shown}${more}: ${reason}`;

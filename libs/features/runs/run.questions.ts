@@ -1,5 +1,6 @@
 import { z } from 'zod';
 
+import { admitText } from '#libs/kernel/text.ts';
 import { MAX_HOPS } from '#libs/features/invocations/index.ts';
 import { derivedId, ENTITY_ID } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
@@ -169,7 +170,7 @@ export function answerFor(run: Run): ToolOutcome {
   if (run.phase === 'cancelled') return { status: 'failure', result: { ...about, error: 'the run was cancelled' } };
   if (run.failure !== null) return { status: 'failure', result: { ...about, error: run.failure.message } };
   const all = answerText(run);
-  const answer = all.slice(0, MAX_ANSWER_CHARS).toWellFormed();
+  const answer = admitText(all, MAX_ANSWER_CHARS);
   const is_cut = all.length > MAX_ANSWER_CHARS;
   return { status: 'success', result: { ...about, answer, is_cut, sources: sourcesOf(run) } };
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 
+import { admitText } from '#libs/kernel/text.ts';
 import type { ExtractionPool } from '#libs/features/documents/index.ts';
 import { decodeText, ExtractionError } from '#libs/features/documents/index.ts';
 import type { Knowledge } from '#libs/features/knowledge/index.ts';
@@ -120,7 +121,7 @@ async function textOfPage(
 ): Promise<ToolOutcome> {
   const type = (contentType ?? 'text/html').split(';', 1)[0]?.trim().toLowerCase();
   const cut = (text: string) => ({
-    text: text.slice(0, MAX_PAGE_CHARS).toWellFormed(),
+    text: admitText(text, MAX_PAGE_CHARS),
     is_cut: text.length > MAX_PAGE_CHARS,
   });
   switch (type) {
@@ -134,7 +135,7 @@ async function textOfPage(
     case 'application/json':
       return { status: 'success', result: { url, title: null, ...cut(decodeText(body, contentType).text) } };
     default:
-      return failure(`the page is of the type ${String(type).slice(0, 100)}, which is not read`);
+      return failure(`the page is of the type ${admitText(String(type), 100)}, which is not read`);
   }
 }
 

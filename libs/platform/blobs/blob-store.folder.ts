@@ -9,6 +9,8 @@ import { checked, isHash, nullIfMissing, removeAbandoned, statOrNull, storage, w
 import type { Blob, BlobStore, ByteRange } from './blob-store.ts';
 
 /** A removal takes milliseconds: an older file in `removed` is what a killed process has left behind. */
+/** Hexadecimal digits at the start of a removed file's name. */
+const HASH_LENGTH = 64;
 const UNFINISHED_MS = 60 * 60_000;
 
 /**
@@ -143,7 +145,7 @@ class FolderBlobStore implements BlobStore {
       const found = await statOrNull(moved);
       if (found === null || Date.now() - found.ctimeMs < UNFINISHED_MS) continue;
       // Not renamed: that would replace a newer file.
-      await link(moved, this.#pathOf(name.slice(0, 64))).catch((error: NodeJS.ErrnoException) => {
+      await link(moved, this.#pathOf(name.slice(0, HASH_LENGTH))).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'EEXIST') throw error;
       });
       await rm(moved, { force: true });

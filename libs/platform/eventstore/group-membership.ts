@@ -1,6 +1,8 @@
 import type { PersistentSubscriptionToAll, PersistentSubscriptionToAllResolvedEvent } from '@eventstore/db-client';
 import { PARK } from '@eventstore/db-client';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
+import { admitText } from '#libs/kernel/text.ts';
+
 import type { EventStoreConnection } from './connection.ts';
 import type { ConsumedItem, ConsumeOptions, Delivery } from './consumer-groups.ts';
 import { EventPull, toStoredEvent } from './event-pull.ts';
@@ -77,7 +79,7 @@ export class GroupMembership {
     return {
       event,
       acknowledge: () => this.#acknowledge(resolved),
-      park: (reason) => this.#answer(subscription.nack(PARK, reason.slice(0, MAX_REASON_LENGTH), resolved)),
+      park: (reason) => this.#answer(subscription.nack(PARK, admitText(reason, MAX_REASON_LENGTH), resolved)),
     };
   }
 

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 
+import { admitText } from '#libs/kernel/text.ts';
 import type { AllowedHost } from '#libs/platform/config/index.ts';
 
 import { FetchError } from './fetch-error.ts';
@@ -24,10 +25,10 @@ export function parseTarget(text: string, allowHosts: readonly AllowedHost[], ba
   const url = URL.parse(text, base?.href);
   const hasUserinfo = url !== null && (url.username !== '' || url.password !== '');
   if (hasUserinfo) url.username = url.password = '';
-  const shown = url === null ? text.slice(0, MAX_URL_LENGTH) : url.href;
+  const shown = url === null ? text : url.href;
   if (url === null || url.href.length > MAX_URL_LENGTH) {
     const why = url === null ? 'this is not a valid URL' : `the URL has more than ${MAX_URL_LENGTH} characters`;
-    throw new FetchError('invalid_url', shown.slice(0, MAX_URL_LENGTH), why);
+    throw new FetchError('invalid_url', admitText(shown, MAX_URL_LENGTH), why);
   }
   const defaultPort = DEFAULT_PORTS[url.protocol];
   if (defaultPort === undefined) {

@@ -43,7 +43,7 @@ function textOfItem(item: unknown): string {
       return `[link: ${named.filter(Boolean).join(', ')}]`;
     }
     default:
-      return `[an item of the type ${JSON.stringify(item.type)?.slice(0, 100)}]`;
+      return `[an item of the type ${admitText(JSON.stringify(item.type) ?? 'undefined', 100)}]`;
   }
 }
 

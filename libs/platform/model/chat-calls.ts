@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 
-import { isObject, parsedJson } from '#libs/kernel/json.ts';
+import { isNestedDeeperThan, isObject, parsedJson } from '#libs/kernel/json.ts';
 import type { JsonObject } from '#libs/kernel/json.ts';
 import { admitJson, admitText } from '#libs/kernel/text.ts';
 
@@ -75,7 +75,7 @@ export class ChatCalls {
   add(delta: unknown): void {
     if (!isObject(delta)) return;
     const called = isObject(delta['function']) ? delta['function'] : {};
-    const id = typeof delta['id'] === 'string' ? delta['id'].slice(0, MAX_ID) : '';
+    const id = typeof delta['id'] === 'string' ? admitText(delta['id'], MAX_ID) : '';
     const name = typeof called['name'] === 'string' ? called['name'] : '';
     const given = called['arguments'];
     const piece =
@@ -186,6 +186,9 @@ function repeatable(args: string): string {
   return isObject(parsedJson(args)) ? args : JSON.stringify({ invalid: admitText(args, MAX_SHOWN) });
 }
 
+/** Levels of arguments; those of imports and requests have no more. */
+const MAX_LEVELS = 100;
+
 /** The arguments as an object, which also become valid for the endpoint that reads them again. @returns null for none */
 function argumentsIn(draft: Draft): Record<string, unknown> | null {
   const text = draft.arguments.trim();
@@ -198,7 +201,7 @@ function argumentsIn(draft: Draft): Record<string, unknown> | null {
   if (value === undefined && text.startsWith('{}')) value = parsedJson((draft.arguments = text.slice(2)));
   // Written twice as JSON.
   if (typeof value === 'string') value = parsedJson((draft.arguments = value));
-  if (!isObject(value)) return null;
+  if (!isObject(value) || isNestedDeeperThan(MAX_LEVELS, value)) return null;
   const safe = admitJson(value);
   if (safe !== value) draft.arguments = JSON.stringify(safe);
   return safe;

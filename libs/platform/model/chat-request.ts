@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto';
 import { isObject } from '#libs/kernel/json.ts';
 import type { JsonObject } from '#libs/kernel/json.ts';
 
+import { admitText } from '#libs/kernel/text.ts';
+
 import type { ModelCall, ModelMessage, ModelTool, ModelToolCall } from './model.ts';
 import { strictSchemaOf } from './tool-schema.ts';
 
@@ -151,7 +153,7 @@ function wireCall({ id, name, input }: ModelToolCall, sent: unknown, omitted: Re
 /** A name that a model invented, as strict endpoints accept it. */
 function safeName(name: string): string {
   if (SAFE_NAME.test(name)) return name;
-  return name.replaceAll(/[^a-zA-Z0-9_-]+/g, '_').slice(0, 64) || 'unknown';
+  return admitText(name.replaceAll(/[^a-zA-Z0-9_-]+/g, '_'), 64) || 'unknown';
 }
 
 /** An id that strict endpoints accept: the same one for the same call. */

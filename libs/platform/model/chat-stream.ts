@@ -5,6 +5,8 @@ import { createParser } from 'eventsource-parser';
 import { isObject, parsedJson } from '#libs/kernel/json.ts';
 import type { JsonObject } from '#libs/kernel/json.ts';
 
+import { admitText } from '#libs/kernel/text.ts';
+
 import { EndpointError, Failure, statusOfError } from './model.failures.ts';
 
 /** Of a body that is no stream of events, kept to say what it was. */
@@ -68,7 +70,7 @@ export class ChunkReader {
     const chunk = parsedJson(data);
     if (!isObject(chunk)) {
       // Its text would be missing.
-      const detail = `an event is no JSON: ${data.slice(0, MAX_SHOWN)}`;
+      const detail = `an event is no JSON: ${admitText(data, MAX_SHOWN)}`;
       this.#failure = new Failure('bad_response', INVALID, detail);
     } else if (event === 'error') this.#failure = new EndpointError(statusOfError(chunk), new Map(), data);
     else this.#chunks.push(chunk);
@@ -87,7 +89,7 @@ function beginsAsJson(text: string): boolean | null {
 }
 
 function notAnAnswer(text: string): Failure {
-  return new Failure('bad_response', INVALID, `the body is no answer: ${text.slice(0, MAX_SHOWN)}`);
+  return new Failure('bad_response', INVALID, `the body is no answer: ${admitText(text, MAX_SHOWN)}`);
 }
 
 /**
@@ -121,5 +123,5 @@ export async function textOf(body: Readable): Promise<string> {
   } finally {
     clearTimeout(late);
   }
-  return Buffer.concat(chunks).toString().slice(0, MAX_ERROR_BYTES);
+  return admitText(Buffer.concat(chunks).toString(), MAX_ERROR_BYTES);
 }

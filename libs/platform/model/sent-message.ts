@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 import { isObject } from '#libs/kernel/json.ts';
 import type { JsonObject } from '#libs/kernel/json.ts';
-import { admitJson } from '#libs/kernel/text.ts';
+import { admitJson, admitText } from '#libs/kernel/text.ts';
 
 import type { SentMessage } from './model.ts';
 
@@ -74,7 +74,7 @@ export function sentMessage(
     if ([...sizes.values()].reduce((sum, size) => sum + size, 0) <= MAX_SENT_BYTES) break;
     sizes.delete(name);
     delete kept[name];
-    omitted.push(name.slice(0, 100));
+    omitted.push(admitText(name, 100));
   }
   return { sent: Object.keys(kept).length === 0 ? null : { source, message: kept }, omitted };
 }

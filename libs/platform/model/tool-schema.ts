@@ -3,6 +3,8 @@ import { z } from 'zod';
 import { isObject } from '#libs/kernel/json.ts';
 import type { JsonObject } from '#libs/kernel/json.ts';
 
+import { admitText } from '#libs/kernel/text.ts';
+
 import type { ModelTool } from './model.ts';
 
 const MAX_DEPTH = 12;
@@ -162,10 +164,10 @@ class Converter {
     const isTexts = type === 'string' && values !== null && values.every((one) => typeof one === 'string');
     const texts = isTexts ? values.filter((one) => one !== '') : [];
     const notes = [
-      ...(values !== null && !isTexts ? [`One of ${JSON.stringify(values).slice(0, MAX_NOTE)}.`] : []),
+      ...(values !== null && !isTexts ? [`One of ${admitText(JSON.stringify(values), MAX_NOTE)}.`] : []),
       ...NOTES.filter(
         (name) => given[name] !== undefined && given[name] !== null && typeof given[name] !== 'object',
-      ).map((name) => `${name}: ${String(given[name]).slice(0, MAX_NOTE)}`),
+      ).map((name) => `${name}: ${admitText(String(given[name]), MAX_NOTE)}`),
     ];
     return {
       ...(type !== undefined && { type }),

@@ -2,6 +2,8 @@
  * The parts of a message's content, as OpenAI (chat completions and responses), Anthropic and the AI SDK write them.
  * Parts of other types keep their JSON as text.
  */
+import { admitText } from '#libs/kernel/text.ts';
+
 import { asObject, BadInput, textItems } from './import.model.ts';
 
 export type Text = ReturnType<typeof textItems>[number];
@@ -57,7 +59,7 @@ function jsonPiece(part: unknown, left: Leftovers): Piece[] {
   if (json.length <= MAX_JSON) return textPiece(json);
   const type = asObject(part)?.['type'];
   left.problems.push(
-    `a part${typeof type === 'string' ? ` of type ${type.slice(0, 40)}` : ''} of ${json.length} characters is left out`,
+    `a part${typeof type === 'string' ? ` of type ${admitText(type, 40)}` : ''} of ${json.length} characters is left out`,
   );
   return [];
 }

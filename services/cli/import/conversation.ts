@@ -7,6 +7,7 @@ import {
   BadInput,
   checkedMessage,
   fitsAsMap,
+  MAX_PARTICIPANTS,
   parsedBy,
   parseSourceJson,
   shortName,
@@ -101,7 +102,7 @@ function participantsOf(messages: readonly MessageDraft[]): object[] {
     if (participant?.type !== 'non_authenticated_user' && participant?.type !== 'external_agent') continue;
     found.set(JSON.stringify(participant), participant);
   }
-  return [...found.values()].slice(0, 1_000);
+  return [...found.values()].slice(0, MAX_PARTICIPANTS);
 }
 
 type Content = readonly { readonly type: string }[];

@@ -89,7 +89,6 @@ describe('OpenAI-style lines', () => {
       '{"messages": [{"role": "assistant", "content": null}]}',
       'message 1: neither',
     ],
-    ['half a character', '{"messages": [{"role": "user", "content": "\\ud800"}]}', 'message 1: content.0.text: '],
     [
       'too much text',
       JSON.stringify({ messages: [{ role: 'user', content: 'x'.repeat(600_000) }] }),
@@ -99,6 +98,15 @@ describe('OpenAI-style lines', () => {
     const parse = () => parseOpenai(line, place);
     expect(parse).toThrow(BadInput);
     expect(parse).toThrow(reason);
+  });
+
+  it('keep the rest of a text that holds half a character', () => {
+    const { messages, bad } = parseOpenai(
+      '{"messages": [{"role": "user", "content": "a\\ud83d\\u0000\\u202eb"}]}',
+      place,
+    );
+    expect(messages[0]?.body.content).toMatchObject([{ type: 'text', text: 'a\ufffd\0\u202eb' }]);
+    expect(bad).toEqual([]);
   });
 });
 

@@ -6,6 +6,7 @@ import type { z } from 'zod';
 
 import type { CreateChannelBody } from '#libs/features/channels/index.ts';
 import { postInteractionBody, type PostInteractionBody } from '#libs/features/interactions/index.ts';
+import { admitJson } from '#libs/kernel/text.ts';
 import { jsonMap, parseJson, scanJson } from '#libs/platform/http/index.ts';
 
 export const FORMATS = ['slack', 'chatgpt', 'sharegpt', 'openai', 'parley'] as const;
@@ -102,6 +103,9 @@ export function fitsAsMap(value: object): boolean {
   return map.safeParse(value).success;
 }
 
+/** Of a channel, as the API has it. */
+export const MAX_PARTICIPANTS = 1_000;
+
 const MAX_TEXT = 131_072;
 
 /** Text as content; a text that is too long for one item is split. */
@@ -125,7 +129,7 @@ const MAX_VALUES = 8_000_000;
 /**
  * Parses JSON of a source. Checks depth and number of values first, because a small text can describe values of
  * many times its size. Numbers that a double cannot represent become raw numbers (`parseJson`): a map with one is
- * kept as its text, and refused where text is not allowed.
+ * kept as its text, and refused where text is not allowed. Texts are admitted: half a character becomes U+FFFD.
  *
  * @throws BadInput for malformed JSON, nesting beyond 100 levels, and more than 8 million values
  */
@@ -134,7 +138,7 @@ export function parseSourceJson(text: string): unknown {
   if (scan.tooDeepAt !== undefined) throw new BadInput(`nested deeper than ${MAX_DEPTH} levels`);
   if (scan.values > MAX_VALUES) throw new BadInput(`more than ${MAX_VALUES / 1_000_000} million values`);
   try {
-    return parseJson(text, scan);
+    return admitJson(parseJson(text, scan));
   } catch {
     throw new BadInput('not JSON');
   }

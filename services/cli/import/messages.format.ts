@@ -3,6 +3,8 @@
  * and the AI SDK (`parts`), and ShareGPT's {"conversations": [{"from", "value"}]}. Either list may hold messages of
  * either form, because the variants of these formats mix them.
  */
+import { admitText } from '#libs/kernel/text.ts';
+
 import { hasContent, piecesOf, plainTextOf, type Leftovers, type Piece } from './content-parts.ts';
 import { conversationOf, inMessage, mapOf, objectOfLine, TurnTree } from './conversation.ts';
 import type { About, Conversation } from './conversation.ts';
@@ -106,7 +108,7 @@ function kindOf(one: Json): Kind | null {
   if (role === undefined && typeof one['type'] === 'string') return null;
   const name = typeof role === 'string' ? role.toLowerCase() : '';
   const kind = Object.hasOwn(KINDS, name) ? KINDS[name] : undefined;
-  if (kind === undefined) throw new BadInput(`role: ${(JSON.stringify(role) ?? 'missing').slice(0, 40)} is not known`);
+  if (kind === undefined) throw new BadInput(`role: ${admitText(JSON.stringify(role) ?? 'missing', 40)} is not known`);
   return kind;
 }
 

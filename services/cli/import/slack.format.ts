@@ -6,8 +6,10 @@ import { z } from 'zod';
 
 import { createChannelBody } from '#libs/features/channels/index.ts';
 
-import { BadInput, checkedMessage, parsedBy, sourceTime, textItems } from './import.model.ts';
+import { BadInput, checkedMessage, MAX_PARTICIPANTS, parsedBy, sourceTime, textItems } from './import.model.ts';
 import type { ChannelDraft, MessageDraft, Place } from './import.model.ts';
+
+const MAX_MENTIONS = 500;
 
 const profile = z.looseObject({
   email: z.string().nullish(),
@@ -93,7 +95,7 @@ export function parseSlackChannel(input: unknown, people: SlackPeople, place: Pl
   const body = createChannelBody.safeParse({
     name,
     channel_type: 'collaboration',
-    participants: (members ?? []).slice(0, 1_000).map((member) => participantOf(people.get(member), member)),
+    participants: (members ?? []).slice(0, MAX_PARTICIPANTS).map((member) => participantOf(people.get(member), member)),
     meta_data: {
       source_format: 'slack',
       source_id: id,
@@ -121,7 +123,7 @@ export function parseSlackMessage(input: unknown, people: SlackPeople, place: Pl
     ...senderOf(one, people),
     content,
     metadata: metadataOf(one),
-    ...(mentions.length > 0 && { invocation_config: { mentions: mentions.slice(0, 500) } }),
+    ...(mentions.length > 0 && { invocation_config: { mentions: mentions.slice(0, MAX_MENTIONS) } }),
   });
   return {
     kind: 'message',

@@ -168,6 +168,26 @@ describe('a stream', () => {
   });
 });
 
+describe('JSON that is nested more deeply than it can be written again', () => {
+  const deep = `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
+
+  it('is no input of a tool', async () => {
+    const find = { name: 'find', description: 'Finds.', input: { jsonSchema: { type: 'object' } } };
+    const called = delta({ tool_calls: [{ index: 0, id: 'a', function: { name: 'find', arguments: deep } }] }, 'stop');
+    const parts = await partsOf(streams(chunks(called)), { tools: [find] });
+    expect(parts).toContainEqual(
+      expect.objectContaining({ type: 'invalid_tool_call', name: 'find', problem: 'invalid_arguments' }),
+    );
+  });
+
+  it('is left out of what a message says besides', async () => {
+    const parts = await partsOf(
+      streams(`data: {"choices":[{"delta":{"content":"So","extra":${deep}},"finish_reason":"stop"}]}\n\n`),
+    );
+    expect(textOf(parts)).toBe('So');
+  });
+});
+
 const call = (members: object): object => delta({ tool_calls: [members] });
 const args = (text: unknown): object => ({ function: { arguments: text } });
 const me = ['search', { query: 'me' }];

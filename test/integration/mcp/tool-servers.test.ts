@@ -128,6 +128,15 @@ describe('a list of tools', () => {
     ]);
   });
 
+  it('is well-formed text, whatever the server writes', async () => {
+    const tools = [{ name: 'find', description: 'half \ud83d an\u0000 \u202eorder' }, { name: 'half\ud83d' }];
+    server.habits = { result: ({ method }) => (method === 'tools/list' ? { tools } : undefined) };
+    expect(await list()).toMatchObject({
+      tools: [{ name: 'find', description: 'half \ufffd an\u0000 \u202eorder' }],
+      leftOut: [{ name: 'half\ufffd', reason: 'its name is too long or not valid text' }],
+    });
+  });
+
   const pages =
     (next: (page: number) => unknown): Habits['result'] =>
     ({ method, params }) => {

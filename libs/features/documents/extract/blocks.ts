@@ -1,3 +1,5 @@
+import { admitText } from '#libs/kernel/text.ts';
+
 /** Where text stands on a page, from what is read last to what is read first. */
 export type Region = 0 | 1 | 2 | 3;
 export const ASIDE_REGION = 0;
@@ -26,7 +28,7 @@ export function joinBlocks(blocks: readonly Block[]): string {
   for (const block of blocks) {
     if (before !== null) text += before.kind === 'item' && block.kind === 'item' ? '\n' : '\n\n';
     text += block.text;
-    if (text.length > MAX_TEXT) return text.slice(0, MAX_TEXT).toWellFormed();
+    if (text.length > MAX_TEXT) return admitText(text, MAX_TEXT);
     before = block;
   }
   return text;

@@ -1,3 +1,5 @@
+import { admitText } from '#libs/kernel/text.ts';
+
 import type { ExtractedEdge, ExtractedNode, Extraction } from './extraction.ts';
 import { MAX_PASSAGE, type Range } from './split-text.ts';
 
@@ -32,7 +34,7 @@ export class FactCollector {
    */
   addLine(line: string): number | null {
     if (this.#lines.length >= MAX_EDGES) return null;
-    return this.#passages.length + this.#lines.push(line.slice(0, MAX_PASSAGE)) - 1;
+    return this.#passages.length + this.#lines.push(admitText(line, MAX_PASSAGE)) - 1;
   }
 
   /** @returns the index of the passage that holds the offset */
@@ -123,14 +125,8 @@ export class FactCollector {
 
 /** One line of at most `length` characters. */
 export function cut(text: string, length: number): string {
-  const line = text
-    .slice(0, length * 4)
+  const line = admitText(text, length * 4)
     .replace(/\s+/g, ' ')
     .trim();
-  return line.length <= length
-    ? line
-    : `${line
-        .slice(0, length - 1)
-        .replace(/[\uD800-\uDBFF]$/, '')
-        .trimEnd()}…`;
+  return line.length <= length ? line : `${admitText(line, length - 1).trimEnd()}…`;
 }

@@ -1,5 +1,7 @@
 import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
 
+import { admitText } from '#libs/kernel/text.ts';
+
 /** Values of the attributes that readers ask for. The first of a name counts. */
 export type Attributes = { [name in (typeof ATTRIBUTES)[number]]?: string };
 
@@ -54,7 +56,7 @@ class Tokens implements TokenizerCallbacks {
 
   onattribdata(start: number, end: number): void {
     if (this.#attribute !== null && this.#value.length < MAX_VALUE) {
-      this.#value += this.#html.slice(start, Math.min(end, start + MAX_VALUE));
+      this.#value += admitText(this.#html.slice(start, end), MAX_VALUE);
     }
   }
 

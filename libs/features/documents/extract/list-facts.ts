@@ -1,3 +1,5 @@
+import { admitText } from '#libs/kernel/text.ts';
+
 import type { FactCollector } from './fact-collector.ts';
 import { isRemark } from './generic-headings.ts';
 import { plainText, type Line, type MarkdownBlock } from './markdown-blocks.ts';
@@ -37,7 +39,7 @@ interface Pair {
 
 function pairOf({ text, offset }: Line): Pair | null {
   if (!/[:：]/.test(text)) return null;
-  const [, name = '', value = ''] = PAIR.exec(plainText(text.slice(0, 3_000))) ?? [];
+  const [, name = '', value = ''] = PAIR.exec(plainText(admitText(text, 3_000))) ?? [];
   const key = name.trim();
   if (!/^[\p{L}\p{N}_$.@<(*-]/u.test(key) || isRemark(key) || /[.!?。]\s/.test(key)) return null;
   return key.split(/\s+/).length > MAX_WORDS || value === '' ? null : { name: key, value, line: text, offset };

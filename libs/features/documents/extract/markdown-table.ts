@@ -65,8 +65,11 @@ function spanOf(value: string | undefined): number {
   return span >= 1 ? Math.min(span, MAX_SPAN) : 1;
 }
 
+/** Of a table, to measure its columns. */
+const MAX_ROWS = 100;
+
 function widths(rows: readonly (readonly Cell[])[]): number[] {
-  return rows.slice(0, 100).map((row) => row.reduce((sum, cell) => sum + cell.columns, 0));
+  return rows.slice(0, MAX_ROWS).map((row) => row.reduce((sum, cell) => sum + cell.columns, 0));
 }
 
 function isText({ blocks }: Cell): boolean {

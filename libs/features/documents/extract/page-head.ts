@@ -1,3 +1,5 @@
+import { admitText } from '#libs/kernel/text.ts';
+
 import type { Attributes } from './html-tokens.ts';
 import { collapse } from './markdown-writer.ts';
 import type { PageLinks } from './page-links.ts';
@@ -28,7 +30,7 @@ export class PageHead {
 
   get title(): string | null {
     const title = this.#title || this.#properties.get('og:title') || this.#heading || '';
-    return title === '' ? null : title.slice(0, MAX_TITLE);
+    return title === '' ? null : admitText(title, MAX_TITLE);
   }
 
   get description(): string | null {
@@ -66,7 +68,7 @@ export class PageHead {
     if (content === undefined) return;
     if (attributes['http-equiv']?.toLowerCase() === 'content-language') this.setLanguage(content);
     const name = (attributes.property ?? attributes.name ?? '').toLowerCase();
-    const text = collapse(content).slice(0, MAX_DESCRIPTION);
+    const text = admitText(collapse(content), MAX_DESCRIPTION);
     if (name === 'robots') for (const rule of text.toLowerCase().split(/[\s,]+/)) this.#robots.add(rule);
     if (text === '') return;
     if (name === 'description') this.#description ??= text;

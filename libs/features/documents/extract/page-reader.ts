@@ -1,3 +1,5 @@
+import { admitText } from '#libs/kernel/text.ts';
+
 import { ARTICLE_REGION, ASIDE_REGION, MAIN_REGION, type Region } from './blocks.ts';
 import { ElementStack } from './element-stack.ts';
 import type { Link } from './extraction.ts';
@@ -222,7 +224,7 @@ export class PageReader implements HtmlHandler {
       if (this.#hidden > 0 || this.writer.length <= start) return;
       this.writer.markLinked(this.writer.length - start);
       if (url === null || this.textLinks.length >= MAX_TEXT_LINKS) return;
-      const text = this.writer.since(start).slice(0, MAX_LINK_TEXT);
+      const text = admitText(this.writer.since(start), MAX_LINK_TEXT);
       if (text !== '') this.textLinks.push({ url, text, region });
     };
   }

@@ -242,6 +242,27 @@ describe('structured data', () => {
   });
 });
 
+describe('texts that are too long', () => {
+  /** A text of pairs alone; with `a` before it, every even cut is in the middle of a pair. */
+  const long = `a${'😀'.repeat(3_000)}`;
+  const html = `<title>${long}</title><meta name="description" content="${long}"><meta property="og:title" content="${long}">
+    <script type="application/ld+json">{"@type":"Thing","name":"${long}","${long}":"x"}</script>
+    <div itemscope><p itemprop="${long}">${long}</p><meta itemprop="b" content="${long}"></div>
+    <main><p>${long} <a href="/b">${long}</a></p></main>`;
+
+  it('are cut between two characters', () => {
+    const texts = JSON.stringify(read(html));
+    expect(texts.match(/a😀😀/g)).toHaveLength(12);
+    // Half a character would be an escape.
+    expect(/\\ud[89a-f]|\ufffd/.exec(texts)?.index).toBeUndefined();
+  });
+});
+
+it('half a character in structured data is replaced', () => {
+  const { jsonLd } = read('<script type="application/ld+json">{"name":"a\\ud83d","b\\ude00":"😀"}</script>').structured;
+  expect(jsonLd).toEqual([{ name: 'a\ufffd', 'b\ufffd': '😀' }]);
+});
+
 describe('hostile pages', () => {
   const MIB = 1024 * 1024;
   it.each([

@@ -1,4 +1,6 @@
 import { getDocumentProxy, getMeta } from 'unpdf';
+import { admitText } from '#libs/kernel/text.ts';
+
 import { ExtractionError, type PdfText } from './extraction.ts';
 
 /** Pages beyond these are left out. */
@@ -34,7 +36,7 @@ export async function readPdf(bytes: Uint8Array): Promise<PdfText> {
     }
     return {
       title: await titleOf(pdf),
-      text: pages.join('\n\n').slice(0, MAX_TEXT),
+      text: admitText(pages.join('\n\n'), MAX_TEXT),
       truncated: pdf.numPages > MAX_PAGES || length > MAX_TEXT,
     };
   } catch (error) {
@@ -47,7 +49,7 @@ export async function readPdf(bytes: Uint8Array): Promise<PdfText> {
 async function titleOf(pdf: Parameters<typeof getMeta>[0]): Promise<string | null> {
   const { info } = await getMeta(pdf);
   const title: unknown = info['Title'];
-  return typeof title === 'string' && title.trim() !== '' ? title.trim().slice(0, MAX_TITLE) : null;
+  return typeof title === 'string' && title.trim() !== '' ? admitText(title.trim(), MAX_TITLE) : null;
 }
 
 function failureOf(error: unknown): ExtractionError {

@@ -1,3 +1,5 @@
+import { admitText } from '#libs/kernel/text.ts';
+
 import type { Content } from './extraction.ts';
 import { cut, type FactCollector } from './fact-collector.ts';
 import { comparable, isGeneric } from './generic-headings.ts';
@@ -133,6 +135,6 @@ function namesOf(document: string, parts: readonly Part[]): string[] {
 
 /** The beginning of a passage, without its heading. */
 function excerptOf(passage: string, isPlain: boolean): string | null {
-  const text = passage.slice(0, 3 * MAX_EXCERPT);
+  const text = admitText(passage, 3 * MAX_EXCERPT);
   return cut(isPlain ? text : plainText(text.replace(/^(?:#{1,6} .*|=+|-{3,})$/gm, '')), MAX_EXCERPT) || null;
 }

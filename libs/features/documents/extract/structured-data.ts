@@ -1,3 +1,5 @@
+import { admitText } from '#libs/kernel/text.ts';
+
 import type { Attributes } from './html-tokens.ts';
 import type { Json, JsonObject } from './extraction.ts';
 
@@ -26,7 +28,7 @@ export interface Budget {
 export function boundedJson(value: unknown, budget: Budget, depth = 0): Json | undefined {
   budget.values -= 1;
   if (budget.values < 0 || depth > (budget.depth ?? MAX_DEPTH)) return undefined;
-  if (typeof value === 'string') return value.slice(0, MAX_STRING);
+  if (typeof value === 'string') return admitText(value, MAX_STRING);
   if (value === null || typeof value === 'number' || typeof value === 'boolean') return value;
   if (typeof value !== 'object') return undefined;
   if (Array.isArray(value)) {
@@ -37,7 +39,7 @@ export function boundedJson(value: unknown, budget: Budget, depth = 0): Json | u
   const copy: Record<string, Json> = {};
   for (const [key, member] of Object.entries(value).slice(0, budget.items ?? MAX_ITEMS)) {
     const bounded = FORBIDDEN.has(key) ? undefined : boundedJson(member, budget, depth + 1);
-    if (bounded !== undefined) copy[key.slice(0, 200)] = bounded;
+    if (bounded !== undefined) copy[admitText(key, 200)] = bounded;
   }
   return copy;
 }
@@ -151,7 +153,8 @@ export class Microdata {
   }
 
   text(text: string): void {
-    for (const reading of this.#texts) if (reading.text.length < MAX_STRING) reading.text += text.slice(0, MAX_STRING);
+    for (const reading of this.#texts)
+      if (reading.text.length < MAX_STRING) reading.text += admitText(text, MAX_STRING);
   }
 
   #enterItem({ itemtype, itemid, itemprop }: Attributes): (() => void) | null {
@@ -174,16 +177,16 @@ export class Microdata {
     for (const name of names.trim().split(/\s+/).slice(0, 4)) {
       if (FORBIDDEN.has(name) || this.#values >= MAX_VALUES) continue;
       this.#values += 1;
-      (item.properties[name.slice(0, 200)] ??= []).push(value);
+      (item.properties[admitText(name, 200)] ??= []).push(value);
     }
   }
 
   /** @returns null: the value is the text of the element */
   #valueOf(name: string, { content, href, src, datetime, value }: Attributes): string | null {
     const url = href ?? src;
-    if (content !== undefined) return content.slice(0, MAX_STRING);
-    if (datetime !== undefined && name === 'time') return datetime.slice(0, MAX_STRING);
-    if (value !== undefined && (name === 'data' || name === 'meter')) return value.slice(0, MAX_STRING);
+    if (content !== undefined) return admitText(content, MAX_STRING);
+    if (datetime !== undefined && name === 'time') return admitText(datetime, MAX_STRING);
+    if (value !== undefined && (name === 'data' || name === 'meter')) return admitText(value, MAX_STRING);
     return url === undefined ? null : this.#resolve(url);
   }
 }

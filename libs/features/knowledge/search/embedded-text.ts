@@ -1,6 +1,8 @@
 /** The text of a fact that becomes a vector. The version of the index covers it. */
 import { hash } from 'node:crypto';
 
+import { admitText } from '#libs/kernel/text.ts';
+
 import { EDGE } from './columns.ts';
 import type { Kind } from './columns.ts';
 
@@ -19,11 +21,7 @@ export interface FactText {
 /** A node by its name, summary and passage; an edge by its sentence. */
 export function embeddedText({ kind, name, summary, fact, passage }: FactText): string {
   const parts = kind === EDGE ? [fact] : [name, summary, passage];
-  return parts
-    .filter((part) => typeof part === 'string' && part !== '')
-    .join('\n')
-    .slice(0, MAX_CHARACTERS)
-    .toWellFormed();
+  return admitText(parts.filter((part) => typeof part === 'string' && part !== '').join('\n'), MAX_CHARACTERS);
 }
 
 /** Equal texts have one vector. */

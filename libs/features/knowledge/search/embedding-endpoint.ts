@@ -1,6 +1,7 @@
 /** An endpoint that turns texts into vectors, in the form of OpenAI's `POST /embeddings`. */
 import { LRUCache } from 'lru-cache';
 
+import { admitText } from '#libs/kernel/text.ts';
 import type { EmbeddingConfig } from '#libs/platform/config/index.ts';
 import type { Fetched, Fetcher } from '#libs/platform/fetch/index.ts';
 import { backoffMs } from '#libs/platform/lifecycle/index.ts';
@@ -149,7 +150,7 @@ export class EmbeddingEndpoint {
 }
 
 function textOf(query: string): string {
-  return query.slice(0, MAX_QUERY_CHARACTERS).toWellFormed().trim();
+  return admitText(query, MAX_QUERY_CHARACTERS).trim();
 }
 
 function retryAfterMs({ headers }: Fetched): number {

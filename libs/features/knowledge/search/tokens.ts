@@ -2,6 +2,8 @@
 
 import { createHash } from 'node:crypto';
 
+import { admitText } from '#libs/kernel/text.ts';
+
 /** Scripts without spaces between words: each character, and each pair of neighbours, is a word. */
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー]/u;
@@ -37,7 +39,7 @@ export function wordsOf(text: string, unspaced: 'each' | 'pairs' = 'each'): stri
 }
 
 function folded(text: string): string {
-  const lower = text.toWellFormed().normalize('NFKC').toLowerCase().replaceAll('ß', 'ss');
+  const lower = admitText(text).normalize('NFKC').toLowerCase().replaceAll('ß', 'ss');
   return lower.normalize('NFD').replace(MARKS, '').normalize('NFC');
 }
 
@@ -63,7 +65,7 @@ function addUnspaced(words: string[], text: string, unspaced: 'each' | 'pairs'):
 }
 
 function cut(word: string): string {
-  return word.length > MAX_WORD ? word.slice(0, MAX_WORD).toWellFormed() : word;
+  return admitText(word, MAX_WORD);
 }
 
 /** Words that carry no subject in English. A query leaves them out unless it has no others. */
@@ -93,7 +95,7 @@ const CONTRACTIONS = /(?<!\p{L})\p{L}+n['’]t(?!\p{L})|(?<=\p{L})['’](?:s|re|
 
 /** Different words of a query. Empty for a query without any: punctuation, or nothing. */
 export function queryWords(query: string): string[] {
-  const text = query.slice(0, MAX_QUERY_CHARACTERS);
+  const text = admitText(query, MAX_QUERY_CHARACTERS);
   const whole = [...new Set(wordsOf(text.replace(CONTRACTIONS, ' '), 'pairs'))];
   const words = whole.length > 0 ? whole : [...new Set(wordsOf(text, 'pairs'))];
   const subjects = words.filter((word) => !isStopWord(word));
@@ -102,7 +104,7 @@ export function queryWords(query: string): string[] {
 
 /** Equal for names that differ in case, accents and punctuation only: 48 bits of a hash. Null without any word. */
 export function nameNumber(name: string): number | null {
-  const words = wordsOf(name.slice(0, MAX_NAME_CHARACTERS));
+  const words = wordsOf(admitText(name, MAX_NAME_CHARACTERS));
   return words.length === 0 ? null : createHash('sha256').update(words.join(' ')).digest().readUIntBE(0, 6);
 }
 

@@ -57,6 +57,44 @@ describe('the recent events', () => {
   });
 });
 
+describe('earlier events', () => {
+  const frames = (first: number, last: number, json?: string) =>
+    Array.from({ length: last - first + 1 }, (_, n) => frame(first + n, json));
+
+  it('extend the recent ones if they precede them directly', () => {
+    const buffer = filled(11, 20);
+    buffer.extendBack(frames(3, 9));
+    expect(sequences(buffer, 9)).toBeNull();
+    buffer.extendBack(frames(5, 14));
+    expect(sequences(buffer, 4)).toEqual([5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20]);
+    buffer.put(frame(21));
+    expect(sequences(buffer, 4)).toHaveLength(17);
+  });
+
+  it('displace no later ones, neither of their channel nor where no memory is left', () => {
+    const buffer = filled(1_000, 1_500);
+    buffer.extendBack(frames(1, 999));
+    expect(sequences(buffer, 988)).toHaveLength(512);
+    expect(sequences(buffer, 987)).toBeNull();
+    const large = filled(11, 12, 'x'.repeat(300_000));
+    large.extendBack(frames(1, 10, 'x'.repeat(300_000)));
+    expect(sequences(large, 9)).toHaveLength(3);
+    expect(sequences(large, 8)).toBeNull();
+  });
+
+  it('leave the recent ones contiguous if the memory of the process is used up', () => {
+    const memory = new FrameMemory(40_000);
+    const { buffer } = started(20, memory);
+    for (const one of frames(21, 30)) buffer.put(one);
+    buffer.extendBack(frames(1, 20, 'x'.repeat(3_000)));
+    const kept = [...Array(30).keys()].filter((after) => buffer.after(after, 1e9) !== null);
+    expect(kept).toEqual(Array.from({ length: kept.length }, (_, n) => 30 - kept.length + n));
+    expect(memory.bytes).toBeLessThanOrEqual(40_000);
+    buffer.clear();
+    expect(memory.bytes).toBe(0);
+  });
+});
+
 describe('events', () => {
   it('are put in order, once each, and a gap shows until it is filled', () => {
     const { buffer, order } = started(2);

@@ -77,6 +77,19 @@ export class EventBuffer {
     return this.#recent.slice(first, end);
   }
 
+  /** Keeps events from the log that directly precede the kept ones, as many as the limits allow. @param frames ascending */
+  extendBack(frames: readonly ChannelFrame[]): void {
+    for (const frame of frames.toReversed()) {
+      if (frame.sequence !== this.#head - this.#kept) continue;
+      if (this.#kept >= MAX_RECENT || this.#recentBytes + frame.bytes > MAX_RECENT_BYTES) return;
+      this.#recent.splice(0, this.#dropped, frame);
+      this.#dropped = 0;
+      this.#recentBytes += frame.bytes;
+      // May drop the frame at once; those before it are then no neighbours of the kept ones.
+      this.#memory.add(frame, this);
+    }
+  }
+
   /** Drops a frame whose memory others need, and the recent ones before it, which must stay contiguous. */
   evict(frame: ChannelFrame): void {
     const { sequence } = frame;

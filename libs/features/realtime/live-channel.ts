@@ -182,10 +182,16 @@ export class LiveChannel implements ReplayedChannel {
     await this.#parts.log.refuseDeleted(this.channelId, after, this.head);
   }
 
-  /** Adds events from the log; live subscribers get those after the head. @returns how many extended the head */
+  /**
+   * Adds events from the log: live subscribers get those after the head, and replays find the earlier ones in memory.
+   *
+   * @returns how many extended the head
+   */
   offer(frames: readonly ChannelFrame[]): number {
     const before = this.head;
     for (const frame of frames) this.#events.put(frame);
+    // Others that replay may need them as well; for a single reader, they would take the memory of other channels.
+    if (this.#joining.size > 1) this.#events.extendBack(frames);
     if (this.#events.hasGap) this.#fillSoon();
     return this.head - before;
   }

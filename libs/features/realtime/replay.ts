@@ -104,8 +104,10 @@ async function replayFromLog(
   let hasPages = false;
   try {
     while (subscriber.isOpen && channel.recentAfter(subscriber.position, 0) === null) {
-      // Organizations take turns, page by page.
-      const next = await source.pageReads.run(() => iterator.next(), { group: organizationId, signal: closed });
+      // Organizations take turns, page by page. A read of another subscriber may have brought these events meanwhile.
+      const read = async () => (channel.recentAfter(subscriber.position, 0) === null ? iterator.next() : null);
+      const next = await source.pageReads.run(read, { group: organizationId, signal: closed });
+      if (next === null) return;
       if (next.done === true) {
         if (hasPages) return;
         throw new Error('the log lacks events that were published');

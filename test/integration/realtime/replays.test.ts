@@ -25,6 +25,8 @@ import type { LiveChannel } from '#test/support/realtime/channel-life.ts';
 /** More than a channel keeps in memory; three pages of the log. */
 const EVENTS = 1_300;
 const STORM = 150;
+/** Fits into the memory of a channel. */
+const RECENT = 200;
 
 let test: TestPlatform;
 let features: Features;
@@ -70,7 +72,7 @@ afterAll(async () => {
 
 const SERVICE = { principalType: 'service', principalId: 's', keyId: 'k', scopes: ['read'] } as const;
 
-async function longChannel(): Promise<LiveChannel> {
+async function longChannel(count = EVENTS): Promise<LiveChannel> {
   const channel = await newChannel(features);
   const { commandId, at, actor } = contextOf(channel.organizationId, newId(), 0);
   const metadata = {
@@ -81,7 +83,7 @@ async function longChannel(): Promise<LiveChannel> {
     $correlationId: commandId,
     $causationId: commandId,
   };
-  const events = Array.from({ length: EVENTS - 1 }, (_, n) => ({
+  const events = Array.from({ length: count - 1 }, (_, n) => ({
     id: newId(),
     type: 'ChannelRenamed.v1',
     data: { name: `name ${n}` },
@@ -96,6 +98,11 @@ interface Reader {
   /** Whether it has received all events, once and in order. */
   isComplete(): boolean;
   hangUp(): void;
+}
+
+interface StreamReader extends Reader {
+  /** Of the events that it has received. */
+  sequences(): readonly number[];
 }
 
 async function socketFrom(channel: LiveChannel): Promise<Reader> {
@@ -117,16 +124,18 @@ async function socketFrom(channel: LiveChannel): Promise<Reader> {
   return { isComplete: () => seq === EVENTS, hangUp: () => socket.terminate() };
 }
 
-async function streamFrom(channel: LiveChannel): Promise<Reader> {
+async function streamFrom(channel: LiveChannel, after = 0): Promise<StreamReader> {
   caller = channel;
-  const path = `/api/v1/channels/${channel.channelId}/events?after=0`;
+  const path = `/api/v1/channels/${channel.channelId}/events?after=${after}`;
   const request = get({ port, path, headers: { authorization: 'k' }, agent: false });
   request.on('error', () => undefined);
   const [response] = await once(request, 'response');
   let text = '';
   response.on('data', (chunk: Buffer) => (text += chunk.toString()));
   response.on('error', () => undefined);
-  return { isComplete: () => text.includes(`\nid: ${EVENTS}\n`), hangUp: () => request.destroy() };
+  const isComplete = (): boolean => text.includes(`\nid: ${EVENTS}\n`);
+  const sequences = (): number[] => Array.from(text.matchAll(/\nid: (\d+)\n/g), ([, id]) => Number(id));
+  return { isComplete, sequences, hangUp: () => request.destroy() };
 }
 
 describe.each([
@@ -145,6 +154,20 @@ describe.each([
     await eventually(() => store.openReads === 0);
     next.hangUp();
   }, 60_000);
+});
+
+it('streams that begin near each other, some events ago, read the log once for all of them', async () => {
+  const channel = await longChannel(RECENT);
+  store.eventsRead = 0;
+  const readers = await Promise.all(Array.from({ length: STORM }, (_, n) => streamFrom(channel, n)));
+  await eventually(() => {
+    for (const [after, reader] of readers.entries()) {
+      expect(reader.sequences()).toEqual(Array.from({ length: RECENT - after }, (_, n) => after + n + 1));
+    }
+  });
+  // Of two reads at a time, each reads at most all events and, for its state, those before its position.
+  expect(store.eventsRead).toBeLessThan(8 * RECENT);
+  for (const reader of readers) reader.hangUp();
 });
 
 it('cancels the running read when its subscriber disconnects', async () => {

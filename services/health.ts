@@ -6,8 +6,8 @@ import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import type { RoleContext } from './role.ts';
 
-/** Serves health and metrics alone, for a process in which no role listens. */
-export async function startHealth({ platform }: RoleContext, config: Config): Promise<RunningRole> {
+/** Serves health and metrics alone, for a process in which no role listens, or none yet. */
+export async function startHealth({ platform }: Pick<RoleContext, 'platform'>, config: Config): Promise<RunningRole> {
   const server = await buildHttpServer({
     routes: () => undefined,
     authenticator: { authenticate: () => null },

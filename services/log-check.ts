@@ -22,6 +22,8 @@ export class LostLog extends StartRefusal {}
  *   nothing
  */
 export async function refuseLostLog({ store, feed, redis }: CheckedStores): Promise<void> {
+  // Fails with the reason if that is TLS.
+  await store.ping();
   await waitForRedis(redis, REDIS_WAIT_MS);
   const missing = await new LogWitness(redis, PROJECTIONS).missingIn({ store, feed });
   if (missing === null) return;

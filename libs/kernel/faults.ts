@@ -36,8 +36,10 @@ const FAULT_STATUS = {
 
 type FaultCode = keyof typeof FAULT_STATUS;
 
-export function storeUnavailable(store: 'event store' | 'redis' | 'kafka', cause?: unknown): Fault {
-  return new Fault('store_unavailable', `The ${store} is unavailable`, { cause, retryAfterSeconds: 2 });
+/** @param why shown to callers: names no host */
+export function storeUnavailable(store: 'event store' | 'redis' | 'kafka', cause?: unknown, why?: string): Fault {
+  const message = `The ${store} is unavailable${why === undefined ? '' : `: ${why}`}`;
+  return new Fault('store_unavailable', message, { cause, retryAfterSeconds: 2 });
 }
 
 /** @param what the behavior of the event store, as the start of a sentence */

@@ -4,12 +4,20 @@ import { join } from 'node:path';
 import { openDataFolder } from '#infra/data-folder/index.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { Config } from '#libs/platform/config/index.ts';
-import { retry, StartRefusal, throwUncaught, unlessAborted, StopSequence } from '#libs/platform/lifecycle/index.ts';
+import {
+  retry,
+  StartRefusal,
+  throwUncaught,
+  unlessAborted,
+  StopSequence,
+  within,
+} from '#libs/platform/lifecycle/index.ts';
 import { waitForRedis } from '#libs/platform/redis/index.ts';
 import { openPlatform, type Platform } from '#libs/platform/runtime/index.ts';
 import { createLogger, createMetrics, type Metrics } from '#libs/platform/telemetry/index.ts';
 import { bootstrapOn, type Bootstrapped } from '#services/first-organization.ts';
 import { composeFeatures } from '#services/features.ts';
+import { startHealth } from '#services/health.ts';
 import { ensureListenable, listenRefusal } from '#services/listen-address.ts';
 import { refuseLostLog, startLogCheck } from '#services/log-check.ts';
 import type { RoleContext } from '#services/role.ts';
@@ -106,7 +114,8 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
 
   // 3. Checks that the read models were built from this log, and creates the first key.
   const features = composeFeatures(platform);
-  const { firstKey, isChecked } = await beginOnLog({ platform, features }, { ...config, dataDir: folder.path }, parts);
+  const begun = beginOnLog({ platform, features }, { ...config, dataDir: folder.path }, parts);
+  const { firstKey, isChecked } = await servingHealth(platform, config, begun);
   const check = isChecked ? null : startLogCheck(platform);
   if (check !== null) stops.add('log check', () => check.stop());
 
@@ -116,6 +125,26 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
   await folder.publish({ ...stores, baseUrl });
 
   return { baseUrl, dataDir: folder.path, stores, platform, firstKey, stop: () => stops.stop(config.stopDelayMs) };
+}
+
+/** A start that takes longer waits for a store. */
+const HEALTH_AFTER_MS = 1_000;
+const WAITS = new Error('a start waits for a store');
+
+/** Serves health and metrics, and that the process is not ready, while `begun` waits for a store. */
+async function servingHealth<T>(platform: Platform, config: Config, begun: Promise<T>): Promise<T> {
+  try {
+    return await within(HEALTH_AFTER_MS, begun, () => WAITS);
+  } catch (error) {
+    if (error !== WAITS) throw error;
+  }
+  const start = { name: 'start', check: async () => ({ ok: false, detail: { reason: 'waits for the event store' } }) };
+  const health = await startHealth({ platform: { ...platform, probes: [...platform.probes, start] } }, config);
+  try {
+    return await begun;
+  } finally {
+    await health.stop();
+  }
 }
 
 /** A configured event store may still be starting, or be unavailable for a moment. */
@@ -132,7 +161,8 @@ async function beginOnLog(
   await waitForRedis(platform.redis, REDIS_WAIT_MS).catch(() => undefined);
   const begin = async () => {
     const isChecked = platform.redis.isReady;
-    if (isChecked) await unlessAborted(refuseLostLog(platform), signal);
+    // Both name the reason if TLS with the event store fails.
+    await unlessAborted(isChecked ? refuseLostLog(platform) : platform.store.ping(), signal);
     return { firstKey: await unlessAborted(bootstrapOn(context, config), signal), isChecked };
   };
   return retry(begin, {
@@ -141,7 +171,7 @@ async function beginOnLog(
     onFailure(error, failures) {
       if (!(error instanceof Fault)) throw error;
       if (failures === BOOTSTRAP_ATTEMPTS)
-        throw new StartRefusal(`${error.message}: start it, or check its address and credentials`);
+        throw new StartRefusal(`${error.message}${causeOf(error)}: start it, or check its address and credentials`);
       log.warn({ err: error, attempt: failures }, 'waiting for the event store');
     },
   }).catch((error: unknown) => {
@@ -149,4 +179,8 @@ async function beginOnLog(
     signal.throwIfAborted();
     throw error;
   });
+}
+
+function causeOf({ cause }: Fault): string {
+  return cause instanceof Error ? ` (${cause.message})` : '';
 }

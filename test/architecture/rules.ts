@@ -139,6 +139,8 @@ const MAY_CONNECT = [
   'libs/platform/fetch/',
   // Connects to the Parley that its user names.
   'libs/client/',
+  // Says why the client of the event store cannot connect.
+  'libs/platform/eventstore/tls-problem.ts',
   // Asks the Redis that it has started on this machine.
   'infra/private-redis/ping.ts',
 ];

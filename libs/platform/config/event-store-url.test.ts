@@ -39,7 +39,19 @@ describe('the address of an event store', () => {
     ],
   ])('%s is understood', (text, url, credentials, tls) => {
     const [username = '', password = ''] = credentials ?? [];
-    expect(parseEventStoreUrl(text)).toEqual({ url, credentials: credentials && { username, password }, tls });
+    expect(parseEventStoreUrl(text)).toMatchObject({ url, credentials: credentials && { username, password }, tls });
+  });
+
+  it('names its hosts, and the files of TLS', () => {
+    const text = `esdb://u:p@a.example,10.0.0.1:1,[::1]:2?tlsCAFile=${encodeURIComponent(pem)}`;
+    expect(parseEventStoreUrl(text)).toMatchObject({
+      hosts: [
+        { host: 'a.example', port: 2113 },
+        { host: '10.0.0.1', port: 1 },
+        { host: '::1', port: 2 },
+      ],
+      files: { tlscafile: pem },
+    });
   });
 
   it.each([

@@ -12,11 +12,15 @@ export interface EventStoreUrl {
   readonly url: string;
   readonly credentials: { readonly username: string; readonly password: string } | null;
   readonly tls: boolean;
+  readonly hosts: readonly { readonly host: string; readonly port: number }[];
+  /** Paths of PEM files. */
+  readonly files: Readonly<Partial<Record<keyof typeof files, string>>>;
 }
 
 /** KurrentDB is the new name of EventStoreDB. */
 const FORM = /^(?:esdb|kurrentdb|kurrent|kdb)(\+discover)?:\/\/([^/?]*)(?:\/?\?(.*)|\/?)$/i;
 const HOST = /^([\w.-]+|\[[\da-f:.]+\])(?::(\d{1,5}))?$/i;
+const DEFAULT_PORT = '2113';
 const EXPECTED = 'must look like esdb://host:2113?tls=false';
 
 const files = { tlscafile: 'CERTIFICATE', usercertfile: 'CERTIFICATE', userkeyfile: 'PRIVATE KEY' } as const;
@@ -39,7 +43,7 @@ export function parseEventStoreUrl(text: string): EventStoreUrl {
   const credentials = at < 0 ? null : credentialsOf(authority.slice(0, at));
   const hosts = authority.slice(at + 1);
   const isHost = (host: string): boolean => {
-    const [known, , port = '2113'] = HOST.exec(host.trim()) ?? [];
+    const [known, , port = DEFAULT_PORT] = HOST.exec(host.trim()) ?? [];
     return known !== undefined && Number(port) >= 1 && Number(port) <= 65_535;
   };
   if (!hosts.split(',').every(isHost)) {
@@ -49,7 +53,25 @@ export function parseEventStoreUrl(text: string): EventStoreUrl {
   const options = query === '' ? [] : query.split('&').map(optionOf);
   const tls = !options.some(([name, value]) => name.toLowerCase() === 'tls' && value === 'false');
   const given = options.map(([name, value]) => `${name}=${value}`).join('&');
-  return { url: `esdb${discover.toLowerCase()}://${hosts}${given === '' ? '' : `?${given}`}`, credentials, tls };
+  return {
+    url: `esdb${discover.toLowerCase()}://${hosts}${given === '' ? '' : `?${given}`}`,
+    credentials,
+    tls,
+    hosts: hosts.split(',').map((text) => {
+      const [, host = '', port = DEFAULT_PORT] = HOST.exec(text.trim()) ?? [];
+      return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) };
+    }),
+    files: Object.fromEntries(
+      options.flatMap(([name, value]) => {
+        const key = keyOf(name);
+        return Object.hasOwn(files, key) ? [[key, decodeURIComponent(value)]] : [];
+      }),
+    ),
+  };
+}
+
+function keyOf(name: string): string {
+  return name.toLowerCase().replaceAll('_', '');
 }
 
 function credentialsOf(text: string): EventStoreUrl['credentials'] {
@@ -68,7 +90,7 @@ function optionOf(text: string): readonly [name: string, value: string] {
   const [name, value] = [text.slice(0, equals), text.slice(equals + 1)];
   if (equals < 1 || value === '' || !/^\w{1,40}$/.test(name))
     throw new TypeError('has an option that is not name=value');
-  const key = name.toLowerCase().replaceAll('_', '');
+  const key = keyOf(name);
   if (key === 'tlsverifycert') {
     if (value === 'true') return ['tls', 'true'];
     throw new TypeError('has the option tlsVerifyCert=false, which Parley does not support: name the CA in tlsCAFile');

@@ -1,6 +1,7 @@
 import { StreamDeletedError, type AllStreamResolvedEvent, type EventStoreDBClient } from '@eventstore/db-client';
 import type { GlobalPosition, StreamRevision } from '#libs/kernel/event.ts';
 import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
+import { parseEventStoreUrl } from '#libs/platform/config/index.ts';
 import { within } from '#libs/platform/lifecycle/index.ts';
 import { BatchAppends } from './batch-appends.ts';
 import { guardClient, supportsBatchAppend, type GuardedClient } from './client-guard.ts';
@@ -9,6 +10,7 @@ import { readFault, reconnectsByItself } from './client-errors.ts';
 import { ForeignEvents, type ForeignEvent } from './event-metadata.ts';
 import { EventPull } from './event-pull.ts';
 import { comparePositions } from './position.ts';
+import { tlsProblemOf } from './tls-problem.ts';
 
 export interface ConnectionOptions {
   /** `esdb://name:password@host:port?tls=false`, or `esdb+discover://…` for a cluster: see `connectClient`. */
@@ -32,6 +34,8 @@ export class EventStoreConnection {
   #guarded: GuardedClient;
   #appends: BatchAppends;
   #closed: Promise<void> | undefined;
+  /** Whether the last `ping` failed, or a server that needs TLS was never reached. */
+  #tlsIsInDoubt: boolean;
 
   /** Connects at the first call. Errors: `Error` for a bad URL. */
   static open(options: ConnectionOptions): EventStoreConnection {
@@ -43,6 +47,7 @@ export class EventStoreConnection {
     this.foreign = new ForeignEvents(options.onForeign);
     this.#guarded = this.#newClient();
     this.#appends = new BatchAppends(this.#guarded.client);
+    this.#tlsIsInDoubt = parseEventStoreUrl(options.url).tls;
   }
 
   /** Errors: `Fault` `stopping` once the connection is closed. */
@@ -83,6 +88,28 @@ export class EventStoreConnection {
   async head(): Promise<GlobalPosition | null> {
     const last = await this.#one('backwards', 'end');
     return last?.event?.position ?? last?.link?.position ?? null;
+  }
+
+  /** Rejects while the server cannot be read, and says why if the reason is TLS. Errors: `Fault`. */
+  async ping(): Promise<void> {
+    // The client discovers a cluster for longer than a request waits, and keeps the reason to itself.
+    const isFirst = this.#tlsIsInDoubt;
+    if (isFirst) await this.#requireTls();
+    try {
+      await this.head();
+      this.#tlsIsInDoubt = false;
+    } catch (error) {
+      this.#tlsIsInDoubt = true;
+      if (!isFirst) await this.#requireTls();
+      throw error;
+    }
+  }
+
+  async #requireTls(): Promise<void> {
+    const problem = await tlsProblemOf(this.#options.url);
+    if (problem === null) return;
+    const { why, where } = problem;
+    throw storeUnavailable('event store', new Error(`at ${where}`), `EVENTSTORE_URL: ${why}`);
   }
 
   /** See `LogFeed.idAt`. Errors: `Fault`. */

@@ -116,7 +116,7 @@ export class EventStoreDbStore implements EventStore {
   }
 
   async ping(): Promise<void> {
-    await this.#connection.head();
+    await this.#connection.ping();
     if (this.#appendFailedAtMs === null || performance.now() - this.#appendFailedAtMs > REMEMBER_FAILURE_MS) return;
     throw new Fault('store_unavailable', 'The event store answers, but appends fail', { retryAfterSeconds: 2 });
   }

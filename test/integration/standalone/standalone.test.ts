@@ -6,9 +6,12 @@ import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { findRunning } from '#infra/data-folder/index.ts';
+import { freePort } from '#infra/private-redis/free-port.ts';
 import { redisProcessesIn } from '#infra/private-redis/orphans.ts';
 import { parseConfig } from '#libs/platform/config/index.ts';
 import { createLogger } from '#libs/platform/telemetry/index.ts';
+import { ensureListenable } from '#services/listen-address.ts';
+import { ROLES } from '#services/roles.ts';
 import type { StartedRole } from '#services/start-roles.ts';
 import { startStandalone, type Standalone, type StandaloneParts } from '#services/standalone/app.ts';
 import { eventually } from '#test/support/eventually.ts';
@@ -74,6 +77,49 @@ describe('standalone', () => {
     await Promise.all([redis.stop(), eventStore.stop()]);
   });
 
+  it('serves its health while it waits for the event store, and then all', async () => {
+    const eventStore = await startTestEventStore({ mode: 'process' });
+    await eventStore.kill9();
+    const stopping = new AbortController();
+    const port = await freePort();
+    const starting = start({ roles: ROLES }, { EVENTSTORE_URL: eventStore.url, PORT: String(port) }, stopping.signal);
+    const health = `http://127.0.0.1:${port}/health`;
+    try {
+      await eventually(async () => expect((await fetch(`${health}/live`)).status).toBe(200));
+      const ready = await fetch(`${health}/ready`);
+      expect(ready.status).toBe(503);
+      expect(ready.headers.get('retry-after')).toMatch(/^\d+$/);
+      expect(await ready.json()).toMatchObject({
+        status: 'down',
+        checks: {
+          event_store: { status: 'down', detail: { reason: expect.stringMatching(/event store is unavailable/) } },
+          redis: { status: 'ok' },
+        },
+      });
+      await eventStore.restart();
+      const parley = await starting;
+      expect(parley.baseUrl).toBe(`http://127.0.0.1:${port}`);
+      await eventually(async () => expect((await fetch(`${health}/ready`)).status).toBe(200));
+      expect((await fetch(`${parley.baseUrl}/api/v1/channels`)).status).toBe(401);
+      expect(await parley.stop()).toEqual([]);
+    } finally {
+      stopping.abort();
+      await starting.catch(() => undefined);
+      await eventStore.stop();
+    }
+  }, 60_000);
+
+  it('stops while it waits for the event store, and frees its port', async () => {
+    const stopping = new AbortController();
+    const port = await freePort();
+    const variables = { EVENTSTORE_URL: 'esdb://127.0.0.1:1?tls=false', PORT: String(port) };
+    const starting = start({}, variables, stopping.signal);
+    await eventually(async () => expect((await fetch(`http://127.0.0.1:${port}/health/live`)).status).toBe(200));
+    stopping.abort(new Error('stopped by this test'));
+    await expect(starting).rejects.toThrow('stopped by this test');
+    await expect(ensureListenable('127.0.0.1', port)).resolves.toBeUndefined();
+  }, 30_000);
+
   it('restarts the event store at its address when its thread dies', async () => {
     const threads: Worker[] = [];
     const remember = (worker: Worker): void => void threads.push(worker);
@@ -120,9 +166,13 @@ describe('standalone', () => {
   });
 });
 
-function start(parts: Partial<StandaloneParts>, variables: Record<string, string> = {}): Promise<Standalone> {
+function start(
+  parts: Partial<StandaloneParts>,
+  variables: Record<string, string> = {},
+  signal?: AbortSignal,
+): Promise<Standalone> {
   const config = parseConfig({ DATA_DIR: dataDir, PORT: '0', ...variables });
-  return startStandalone(config, { roles: [], log: createLogger({ level: 'silent' }), ...parts });
+  return startStandalone(config, { roles: [], log: createLogger({ level: 'silent' }), ...parts }, signal);
 }
 
 function recordingRole(name: string, events: string[]): StartedRole {

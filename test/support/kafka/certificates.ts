@@ -1,6 +1,6 @@
 /**
  * Certificates for a test broker and its clients: X.509 version 3 in DER (RFC 5280), made in process so that no
- * external program is needed. Valid for a day, for 127.0.0.1.
+ * external program is needed. Valid from yesterday until tomorrow, for 127.0.0.1.
  */
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
@@ -17,8 +17,16 @@ export interface CertificateAuthority {
   /**
    * Returns a certificate that it has signed.
    * @param name its common name
+   * @param options by default it is valid until tomorrow, for 127.0.0.1
    */
-  issue(name: string): Certified;
+  issue(name: string, options?: IssueOptions): Certified;
+}
+
+export interface IssueOptions {
+  readonly endsAt?: number;
+  readonly address?: readonly number[];
+  /** Signed by its own key, instead of by the authority. */
+  readonly isSelfSigned?: boolean;
 }
 
 export function makeCertificateAuthority(name: string): CertificateAuthority {
@@ -26,10 +34,11 @@ export function makeCertificateAuthority(name: string): CertificateAuthority {
   const signedBy = { name, key: own.privateKey };
   return {
     cert: certificate({ name, publicKey: own.publicKey, isAuthority: true }, signedBy),
-    issue(subject) {
+    issue(subject, { endsAt, address, isSelfSigned = false } = {}) {
       const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+      const signer = isSelfSigned ? { name: subject, key: privateKey } : signedBy;
       return {
-        cert: certificate({ name: subject, publicKey, isAuthority: false }, signedBy),
+        cert: certificate({ name: subject, publicKey, isAuthority: false, endsAt, address }, signer),
         key: String(privateKey.export({ type: 'pkcs8', format: 'pem' })),
       };
     },
@@ -40,6 +49,8 @@ interface Subject {
   readonly name: string;
   readonly publicKey: KeyObject;
   readonly isAuthority: boolean;
+  readonly endsAt?: number | undefined;
+  readonly address?: readonly number[] | undefined;
 }
 
 function certificate(subject: Subject, issuer: { readonly name: string; readonly key: KeyObject }): string {
@@ -49,7 +60,7 @@ function certificate(subject: Subject, issuer: { readonly name: string; readonly
     der(INTEGER, Buffer.of(1), randomBytes(15)),
     ECDSA_WITH_SHA256,
     commonName(issuer.name),
-    der(SEQUENCE, time(Date.now() - DAY_MS), time(Date.now() + DAY_MS)),
+    der(SEQUENCE, time(Date.now() - DAY_MS), time(subject.endsAt ?? Date.now() + DAY_MS)),
     commonName(subject.name),
     subject.publicKey.export({ type: 'spki', format: 'der' }),
     der(0xa3, der(SEQUENCE, ...extensions(subject))),
@@ -60,14 +71,14 @@ function certificate(subject: Subject, issuer: { readonly name: string; readonly
   return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n');
 }
 
-function extensions({ isAuthority }: Subject): Buffer[] {
+function extensions({ isAuthority, address = [127, 0, 0, 1] }: Subject): Buffer[] {
   // basicConstraints, critical.
   if (isAuthority) {
     const constraints = der(SEQUENCE, der(BOOLEAN, Buffer.of(0xff)));
     return [der(SEQUENCE, oid(0x55, 0x1d, 0x13), der(BOOLEAN, Buffer.of(0xff)), der(OCTET_STRING, constraints))];
   }
   // subjectAltName, with an address.
-  return [der(SEQUENCE, oid(0x55, 0x1d, 0x11), der(OCTET_STRING, der(SEQUENCE, der(0x87, Buffer.of(127, 0, 0, 1)))))];
+  return [der(SEQUENCE, oid(0x55, 0x1d, 0x11), der(OCTET_STRING, der(SEQUENCE, der(0x87, Buffer.from(address)))))];
 }
 
 const DAY_MS = 24 * 60 * 60 * 1_000;

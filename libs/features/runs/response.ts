@@ -33,13 +33,11 @@ export async function complete({ run, channel }: StepOfRun, requested: RunModel)
 }
 
 /**
- * A partial answer is kept. What ends a run that has no response takes the place of it: a worker that posts the response
+ * Every run ends in its channel, also one that was cancelled before it had begun. A partial answer is kept. What ends a run that has no response takes the place of it: a worker that posts the response
  * later finds this interaction instead, which is complete. So nothing is left open, also by a worker that dies then.
  */
 export async function showEnd(run: Run, channel: RunInChannel): Promise<void> {
-  const { claim, failure } = run;
-  // A run that was cancelled before it had begun shows nothing.
-  if (claim === null && failure === null) return;
+  const { failure } = run;
   try {
     const open = await channel.openResponse();
     // A read model may lag: that there is no response is known once its place is taken.

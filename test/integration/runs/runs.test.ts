@@ -143,7 +143,10 @@ describe('the routes of runs', () => {
     await eventually(async () =>
       expect(await api.types(asked.runId)).toEqual(['RunRequested', 'RunCancelled', 'RunEndShown']),
     );
-    expect(await api.tree(asked)).toEqual([]);
+    // It had not begun, and ends in the channel as every run does.
+    const metadata = { run_id: asked.runId, failure: 'the run was cancelled' };
+    const end = { content_role: 'agent_response', complete: true, content: [], metadata };
+    expect(await api.tree(asked)).toMatchObject([end]);
   });
 
   it('are commands of sockets too: a run of the channel is cancelled, one of another channel is not found', async () => {
@@ -173,9 +176,11 @@ describe('the routes of runs', () => {
   });
 
   it.each([
-    { what: 'posts the response', dies: false },
-    { what: 'dies once it has posted the response', dies: true },
-  ])('cancel a run whose worker $what after the end was shown: nothing is left incomplete', async ({ dies }) => {
+    { how: 'cancelled', what: 'posts the response', dies: false },
+    { how: 'cancelled', what: 'dies once it has posted the response', dies: true },
+    { how: 'given up', what: 'posts the response', dies: false },
+    { how: 'given up', what: 'dies once it has posted the response', dies: true },
+  ])('show one end of a run that was $how, and whose worker $what afterwards', async ({ how, dies }) => {
     const { id } = await api.newAgent({ name: 'Late' });
     const { commands } = api.documents.api.features.interactions;
     const asked = await api.withoutWorker(async () => {
@@ -187,7 +192,8 @@ describe('the routes of runs', () => {
         throw new Error('killed');
       });
       await step?.attempt(async (...late) => {
-        await api.call('POST', `/api/v1/runs/${one.runId}/cancel`);
+        if (how === 'given up') await step.giveUp();
+        else await api.call('POST', `/api/v1/runs/${one.runId}/cancel`);
         await (await api.stepOf(one.runId, 0, 'run-endings'))?.attempt();
         const post = commands.post.bind(commands);
         const posting = vi.spyOn(commands, 'post').mockImplementation(async (...args) => {
@@ -204,10 +210,15 @@ describe('the routes of runs', () => {
       });
       return one;
     });
-    const ended = ['RunRequested', 'RunClaimed', 'StepStarted', 'RunCancelled', 'RunEndShown'];
-    expect(await api.types(asked.runId)).toEqual(ended);
-    const failed = { complete: true, content: [], metadata: { failure: 'the run was cancelled' } };
-    expect(await api.response(asked)).toMatchObject(failed);
+    const end = how === 'given up' ? 'RunFailed' : 'RunCancelled';
+    expect(await api.types(asked.runId)).toEqual(['RunRequested', 'RunClaimed', 'StepStarted', end, 'RunEndShown']);
+    const cancelled = {
+      content_role: 'agent_response',
+      complete: true,
+      metadata: { failure: 'the run was cancelled' },
+    };
+    const failed = { content_role: 'internal_error', complete: true, metadata: { reason: 'attempts' } };
+    expect(await api.tree(asked)).toMatchObject([how === 'given up' ? failed : cancelled]);
   });
 
   it('answer another organization as for a run that does not exist', async () => {

@@ -45,6 +45,7 @@ export async function openSession(config: Config, options: SessionOptions = {}):
     const { stores, folder, ours } = await findStores(config, stops);
     const platform = openPlatform({
       ...stores,
+      redisTls: config.redisTls,
       log: createLogger({ level: 'silent' }),
       metrics: createMetrics(),
       tokenSecret: 'no tokens are made here',

@@ -73,6 +73,7 @@ async function start(
   const platform = openPlatform({
     eventstoreUrl,
     redisUrl,
+    redisTls: config.redisTls,
     tokenSecret,
     log,
     metrics,

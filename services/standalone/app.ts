@@ -92,6 +92,7 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
   signal.throwIfAborted();
   const platform = openPlatform({
     ...stores,
+    redisTls: config.redisTls,
     log,
     metrics: parts.metrics ?? createMetrics(),
     stopping: stops.stopping,

@@ -12,6 +12,7 @@ describe('configuration', () => {
       bootstrapKey: undefined,
       eventstoreUrl: undefined,
       redisUrl: undefined,
+      redisTls: { ca: null, cert: null, key: null },
       kafkaBrokers: [],
       kafkaTopicPrefix: 'parley',
       kafkaPublicEvents: true,

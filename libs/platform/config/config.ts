@@ -15,7 +15,8 @@ import { DEFAULT_NODE_FLAGS } from './node-flags.ts';
 import { promptConfigOf, promptVariables } from './prompts.ts';
 import { tracingConfigOf, tracingVariables } from './tracing.ts';
 import { uploadConfigOf, uploadVariables } from './uploads.ts';
-import { integer, listOf, network, oneOf, origin, redisUrls } from './variables.ts';
+import { redisConfigOf, redisProblems, redisVariables } from './redis.ts';
+import { integer, listOf, network, oneOf, origin } from './variables.ts';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -40,11 +41,7 @@ export const environment = z.object({
   EVENTSTORE_URL: eventStoreUrl()
     .optional()
     .describe('EventStoreDB, `esdb://…` or `kurrentdb://…`. Default: an embedded event store in `DATA_DIR`.'),
-  REDIS_URL: redisUrls()
-    .optional()
-    .describe(
-      'Redis 7 or newer, `redis://…`; several addresses, separated by commas, are nodes of one cluster. Default: a private Redis in `DATA_DIR`.',
-    ),
+  ...redisVariables,
   ...kafkaVariables,
   ...mediaS3Variables,
   PROJECTOR_FEED: oneOf(['kafka', 'log'])
@@ -129,6 +126,7 @@ export function parseConfig(variables: Variables, needs?: Needs): Config {
   const problems = [
     ...apart,
     ...missingOf(given, needs),
+    ...redisProblems(given),
     ...kafkaProblems(given),
     ...mediaS3Problems(given),
     ...embeddingProblems(given),
@@ -149,7 +147,7 @@ function configOf(values: z.output<typeof environment>) {
     bootstrapKey: values.PARLEY_BOOTSTRAP_KEY,
     tokenSecret: values.PARLEY_TOKEN_SECRET,
     eventstoreUrl: values.EVENTSTORE_URL,
-    redisUrl: values.REDIS_URL,
+    ...redisConfigOf(values),
     ...kafkaConfigOf(values),
     mediaS3: mediaS3Of(values),
     projectorFeed: values.PROJECTOR_FEED,

@@ -1,27 +1,12 @@
 /** The variables for Kafka, their dependencies, and the configuration that results. */
-import { createSecureContext } from 'node:tls';
 import { z } from 'zod';
-import { address, boolean, integer, listOf, oneOf, pemFile } from './variables.ts';
+import { pemAt, tlsFileProblems, tlsFilesOf } from './tls-files.ts';
+import { address, boolean, integer, listOf, oneOf } from './variables.ts';
 
 const MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'] as const;
 
 /** Kafka limits the length of topic names; the limit leaves room for the rest of the name. */
 const PREFIX = /^[a-zA-Z0-9._-]{1,200}$/;
-
-/** A PEM file, and its text at the start: the file may be replaced while Parley runs. */
-export interface PemFile {
-  readonly path: string;
-  readonly pem: string;
-}
-
-function pemAt(holds: string) {
-  return z.string().transform((path, context): PemFile => {
-    const read = pemFile(holds).safeParse(path);
-    if (read.success) return { path, pem: read.data };
-    for (const { message } of read.error.issues) context.addIssue(message);
-    return z.NEVER;
-  });
-}
 
 export const kafkaVariables = {
   KAFKA_BROKERS: listOf(address())
@@ -60,20 +45,13 @@ export const kafkaVariables = {
     .meta({ description: 'Password; with `KAFKA_SASL_MECHANISM`.', secret: true }),
 };
 
-/** Certificates to trust (null: those of Node), and the client's certificate and key (null: none). */
-export interface KafkaTls {
-  readonly ca: PemFile | null;
-  readonly cert: PemFile | null;
-  readonly key: PemFile | null;
-}
-
 export interface KafkaSasl {
   readonly mechanism: (typeof MECHANISMS)[number];
   readonly username: string;
   readonly password: string;
 }
 
-const TLS_FILES = ['KAFKA_TLS_CA_FILE', 'KAFKA_TLS_CERT_FILE', 'KAFKA_TLS_KEY_FILE'] as const;
+const TLS_FILES = { ca: 'KAFKA_TLS_CA_FILE', cert: 'KAFKA_TLS_CERT_FILE', key: 'KAFKA_TLS_KEY_FILE' } as const;
 const SASL = ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'] as const;
 
 /** Variables that other variables require. @param given the variables that are set, valid or not */
@@ -84,16 +62,7 @@ export function kafkaProblems(given: Readonly<Record<string, string>>): string[]
     // The readers of the messages are other processes, with data folders of their own.
     problems.push('KAFKA_BROKERS needs PARLEY_TOKEN_SECRET as well, which signs what is sent to them');
   }
-  const files = TLS_FILES.filter(isSet);
-  if (files.length > 0 && given['KAFKA_TLS'] !== 'true') {
-    problems.push(`${files.join(', ')} ${files.length === 1 ? 'needs' : 'need'} KAFKA_TLS=true`);
-  }
-  for (const [one, other] of [
-    ['KAFKA_TLS_CERT_FILE', 'KAFKA_TLS_KEY_FILE'],
-    ['KAFKA_TLS_KEY_FILE', 'KAFKA_TLS_CERT_FILE'],
-  ] as const) {
-    if (isSet(one) && !isSet(other)) problems.push(`${one} needs ${other} as well`);
-  }
+  problems.push(...tlsFileProblems(TLS_FILES, given, given['KAFKA_TLS'] === 'true' ? null : 'KAFKA_TLS=true'));
   const [there, missing] = [SASL.filter(isSet), SASL.filter((name) => !isSet(name))];
   if (there.length > 0 && missing.length > 0) {
     problems.push(`${there.join(', ')} ${there.length === 1 ? 'needs' : 'need'} ${missing.join(' and ')} as well`);
@@ -114,32 +83,10 @@ export function kafkaConfigOf(values: KafkaValues) {
     kafkaPublicEvents: values.KAFKA_PUBLIC_EVENTS,
     kafkaAcceptLostEvent: values.KAFKA_ACCEPT_LOST_EVENT ?? null,
     kafkaSessionTimeoutMs: values.KAFKA_SESSION_TIMEOUT_MS,
-    kafkaTls: values.KAFKA_TLS ? tlsOf(values) : null,
+    kafkaTls: values.KAFKA_TLS ? tlsFilesOf(TLS_FILES, values) : null,
     kafkaSasl:
       mechanism === undefined || username === undefined || password === undefined
         ? null
         : { mechanism, username, password },
   };
-}
-
-function tlsOf(values: KafkaValues): KafkaTls {
-  const tls = {
-    ca: values.KAFKA_TLS_CA_FILE ?? null,
-    cert: values.KAFKA_TLS_CERT_FILE ?? null,
-    key: values.KAFKA_TLS_KEY_FILE ?? null,
-  };
-  try {
-    // Checks at the start that the key belongs to the certificate.
-    createSecureContext({
-      ...(tls.ca !== null && { ca: tls.ca.pem }),
-      ...(tls.cert !== null && { cert: tls.cert.pem }),
-      ...(tls.key !== null && { key: tls.key.pem }),
-    });
-  } catch (error) {
-    const files = TLS_FILES.filter((name) => values[name] !== undefined);
-    throw new Error(`${files.join(', ')} cannot be used: ${error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    });
-  }
-  return tls;
 }

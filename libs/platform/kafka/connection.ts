@@ -1,18 +1,17 @@
 import { Kafka, logLevel } from 'kafkajs';
 import type { Admin, Consumer, logCreator, Message, Producer, SASLOptions } from 'kafkajs';
 import { Fault } from '#libs/kernel/faults.ts';
-import type { KafkaConfig, KafkaSasl, KafkaTls } from '#libs/platform/config/index.ts';
+import { tlsOptionsOf, type KafkaConfig, type KafkaSasl, type TlsFiles } from '#libs/platform/config/index.ts';
 import { retry, settledWithin, type LifecycleLog } from '#libs/platform/lifecycle/index.ts';
 import { errorOfCode, isAnswer, isUnknownTopic, kafkaFault } from './kafka-errors.ts';
 import { fixTimers } from './kafkajs-timer.ts';
 import { createPartitioner } from './partitioner.ts';
-import { tlsOptionsOf } from './tls-files.ts';
 import { forgetOutcome, outcomeOf, replaceProduceEncoder } from './produce-request.ts';
 
 export interface KafkaOptions {
   /** `host:port`; one reachable broker suffices. */
   readonly brokers: readonly string[];
-  readonly tls?: KafkaTls | null;
+  readonly tls?: TlsFiles | null;
   readonly sasl?: KafkaSasl | null;
   /** Partitions of a silent member are assigned to others after it. Default 6,000. */
   readonly sessionTimeoutMs?: number;
@@ -96,7 +95,8 @@ export class KafkaConnection {
     this.#sessionTimeoutMs = sessionTimeoutMs;
     this.#kafka = new Kafka({
       brokers: [...brokers],
-      ssl: tls !== null && tlsOptionsOf(tls, log),
+      ssl: tls !== null && tlsOptionsOf(tls, 'kafka', log),
+
       // The types of kafkajs separate the mechanisms, although all three take the same options.
       ...(sasl !== null && { sasl: sasl as SASLOptions }),
       clientId: 'parley',

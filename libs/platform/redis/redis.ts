@@ -1,3 +1,5 @@
+import type { ConnectionOptions } from 'node:tls';
+
 import { Redis } from 'ioredis';
 
 import { storeUnavailable } from '#libs/kernel/faults.ts';
@@ -11,6 +13,8 @@ import { SingleRedis } from './single-redis.ts';
 export interface RedisConnectionOptions {
   /** Called on every connection error; the client reconnects. */
   readonly onError?: (error: Error) => void;
+  /** Options of TLS for `rediss://`, read for each connection. Default: those of Node. */
+  readonly tls?: ConnectionOptions;
   /** Called if a server does not match the addresses, which no retry can fix. Default: ignored. */
   readonly onMisfit?: (why: string) => void;
 }
@@ -25,7 +29,9 @@ export function connectRedis(url: string, options: RedisConnectionOptions = {}):
   const [first = '', ...others] = redisAddresses(url);
   const withErrors = (redis: Redis): Redis => redis.on('error', (error: Error) => options.onError?.(error));
   if (others.length === 0) {
-    const redis: Redis = withErrors(new Redis(first, { ...CONNECTION, reconnectOnError: onReadOnly(() => redis) }));
+    const redis: Redis = withErrors(
+      new Redis(first, { ...CONNECTION, ...tlsOf(first, options), reconnectOnError: onReadOnly(() => redis) }),
+    );
     redis.on('ready', async () => {
       const misfit = misfitOf(await describeServer(redis), 'standalone', redis.options.db);
       if (misfit !== null) options.onMisfit?.(misfit);
@@ -44,7 +50,7 @@ export function connectRedis(url: string, options: RedisConnectionOptions = {}):
           port,
           ...(username !== '' && { username: decodeURIComponent(username) }),
           ...(password !== '' && { password: decodeURIComponent(password) }),
-          ...(protocol === 'rediss:' && { tls: {} }),
+          ...tlsOf(first, options),
         }),
       );
       redis.on('ready', async () => {
@@ -64,6 +70,11 @@ function redisAddresses(url: string): string[] {
     .split(',')
     .map((part) => part.trim())
     .filter((part) => part !== '');
+}
+
+/** The object itself, whose members ioredis reads for each connection. */
+function tlsOf(url: string, { tls = {} }: RedisConnectionOptions): { readonly tls?: ConnectionOptions } {
+  return new URL(url).protocol === 'rediss:' ? { tls } : {};
 }
 
 function addressOf(url: string): string {

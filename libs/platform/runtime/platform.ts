@@ -6,8 +6,8 @@ import { Fault } from '#libs/kernel/faults.ts';
 import { StartRefusal, throwUncaught } from '#libs/platform/lifecycle/index.ts';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 import type { ConsumerGroups, EventStore, LogFeed, StoreClock } from '#libs/platform/eventstore/index.ts';
-import { DEFAULT_PROMPT_LIMITS, DEFAULT_UPLOAD_LIMITS } from '#libs/platform/config/index.ts';
-import type { EmbeddingConfig, PromptLimits, UploadLimits } from '#libs/platform/config/index.ts';
+import { DEFAULT_PROMPT_LIMITS, DEFAULT_UPLOAD_LIMITS, tlsOptionsOf } from '#libs/platform/config/index.ts';
+import type { EmbeddingConfig, PromptLimits, TlsFiles, UploadLimits } from '#libs/platform/config/index.ts';
 import { folderBlobStore, s3BlobStore, type BlobStore, type S3Options } from '#libs/platform/blobs/index.ts';
 import { openTemporaryFolder } from '#libs/platform/files/index.ts';
 import { createFetcher, type Fetcher, type FetcherOptions } from '#libs/platform/fetch/index.ts';
@@ -69,6 +69,8 @@ export interface Platform {
 export interface PlatformOptions {
   readonly eventstoreUrl: string;
   readonly redisUrl: string;
+  /** Default: the certificates that Node trusts. */
+  readonly redisTls?: TlsFiles;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly tokenSecret: string;
@@ -109,6 +111,7 @@ export function openPlatform(options: PlatformOptions): Platform {
   const { eventstoreUrl, redisUrl, log, metrics, tokenSecret } = options;
   const { store, feed, groups, clock, foreign, close } = openEventStore(eventstoreUrl, log);
   const redis = connectRedis(redisUrl, {
+    ...(options.redisTls !== undefined && { tls: tlsOptionsOf(options.redisTls, 'redis', log) }),
     onError: (error) => log.warn({ err: error }, 'redis: connection lost'),
     onMisfit: (why) => throwUncaught(new StartRefusal(`REDIS_URL: ${why}`)),
   });

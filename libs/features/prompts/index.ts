@@ -4,6 +4,7 @@ import type { Invocations } from '#libs/features/invocations/index.ts';
 import type { Runs } from '#libs/features/runs/index.ts';
 import { RedisIdempotencyStore } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
+import { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
 import { promptBudgetEntity, PromptBudgets } from './prompt-budget.read.ts';
@@ -13,11 +14,20 @@ import { publicPromptRoute } from './public-prompt.http.ts';
 import { streamPromptRoute } from './stream-prompt.http.ts';
 import type { StreamPromptParts } from './stream-prompt.http.ts';
 
-interface PromptsDeps extends Omit<PromptParts, 'channels'>, Pick<StreamPromptParts, 'channels' | 'realtime'> {
+interface PromptsDeps
+  extends Omit<PromptParts, 'channels' | 'posting'>, Pick<StreamPromptParts, 'channels' | 'realtime'> {
   readonly agents: Agents;
   readonly runs: Runs;
   readonly invocations: Invocations;
 }
+
+/**
+ * Prompts that this process posts at a time, and reads of the log for the runs that it waits for. If hundreds of requests
+ * arrive together, their steps would otherwise stay together, and other requests wait for the event loop meanwhile. Beyond
+ * the queues, prompts are 429 (of the organization) or 503.
+ */
+const POSTING = { permits: 16, permitsOfGroup: 8, maxWaitingInGroup: 1_000, maxWaiting: 10_000 };
+const LOOKS = { permits: 8, permitsOfGroup: 4 };
 
 export const promptsModule = {
   name: 'prompts',
@@ -25,7 +35,8 @@ export const promptsModule = {
   create(core: Core, deps: PromptsDeps) {
     const { topics, redis, store, prompts: limits } = core;
     const budgets = new PromptBudgets(core);
-    const parts = { ...deps, topics, redis, store, limits, idempotency: new RedisIdempotencyStore(redis) };
+    const turns = { posting: new FairSemaphore(POSTING), looks: new FairSemaphore(LOOKS) };
+    const parts = { ...deps, ...turns, topics, redis, store, limits, idempotency: new RedisIdempotencyStore(redis) };
     return {
       routes(app: HttpApp) {
         promptRoute(app, parts);

@@ -10,7 +10,8 @@ import { faultAfterWrite } from '#libs/kernel/faults.ts';
 import { derivedId } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { conflict, notFound } from '#libs/platform/http/index.ts';
+import { conflict, inTurn, notFound } from '#libs/platform/http/index.ts';
+import type { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 
 /** A prompt in the log: a message in a channel, which one agent answers by one run. */
 export interface PostedPrompt extends InteractionRef {
@@ -28,6 +29,8 @@ export interface PromptParts extends Pick<Directories, 'users' | 'summarize'> {
     readonly commands: Pick<InteractionCommands, 'post'>;
     readonly directory: InteractionDirectory;
   };
+  /** Organizations take turns: see `POSTING`. */
+  readonly posting: FairSemaphore;
 }
 
 /** What is said to an agent, and by whom. Default: by the caller. */
@@ -87,9 +90,20 @@ export function channelOf(
  * Posts a prompt in a channel, which is created if it does not exist.
  *
  * @returns null if the channel is archived, unless an earlier run of the command has posted there
- * @throws the faults of commands
+ * @throws HttpError 429 and `Fault` `overloaded` if too many prompts wait; the faults of commands
  */
-export async function postIn(
+export function postIn(
+  context: CommandContext,
+  channel: ChannelCreated,
+  prompt: Prompt,
+  parts: PromptParts,
+): Promise<PostedPrompt | null> {
+  const detail = 'Too many prompts wait to be posted';
+  const turn = { group: context.organizationId, signal: undefined, detail, retryAfterSeconds: 1 };
+  return inTurn(parts.posting, turn, () => post(context, channel, prompt, parts));
+}
+
+async function post(
   context: CommandContext,
   channel: ChannelCreated,
   prompt: Prompt,

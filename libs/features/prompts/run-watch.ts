@@ -2,6 +2,7 @@ import type { Invocation, Invocations } from '#libs/features/invocations/index.t
 import { hasEnded, RUN } from '#libs/features/runs/index.ts';
 import type { Run, Runs } from '#libs/features/runs/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
+import type { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 import { decodeLiveMessage, entityTopic, FRAME_FLAG } from '#libs/platform/live/index.ts';
 import type { TopicSubscriptions } from '#libs/platform/redis/index.ts';
 
@@ -9,6 +10,8 @@ export interface RunWatchParts {
   readonly runs: Pick<Runs, 'inLog'>;
   readonly invocations: Pick<Invocations, 'decision'>;
   readonly topics: Pick<TopicSubscriptions, 'subscribe'>;
+  /** Organizations take turns: see `LOOKS`. */
+  readonly looks: FairSemaphore;
 }
 
 /** What became of a prompt: its run has ended, or the agent was not invoked. */
@@ -29,7 +32,7 @@ const UNDECIDED_MS = 100;
  */
 export async function endOf(
   { organizationId, runId }: { readonly organizationId: EntityId; readonly runId: EntityId },
-  { runs, invocations, topics }: RunWatchParts,
+  { runs, invocations, topics, looks }: RunWatchParts,
   signal: AbortSignal,
 ): Promise<Ending> {
   const waker = new Waker();
@@ -45,11 +48,15 @@ export async function endOf(
   const onAbort = (): void => waker.wake();
   signal.addEventListener('abort', onAbort, { once: true });
   try {
-    for (let undecidedMs = UNDECIDED_MS; ; undecidedMs *= 2) {
-      signal.throwIfAborted();
+    const look = async () => {
       const run = await runs.inLog(organizationId, runId);
+      return { run, decision: run === null ? await invocations.decision(runId) : null };
+    };
+    // Once the topic is received, no end is missed between two looks.
+    await waker.wokenWithin(UNDECIDED_MS);
+    for (let undecidedMs = UNDECIDED_MS; ; undecidedMs *= 2) {
+      const { run, decision } = await looks.run(look, { group: organizationId, signal });
       if (run !== null && hasEnded(run) && run.isEndShown) return { kind: 'ended', run };
-      const decision = run === null ? await invocations.decision(runId) : null;
       if (decision !== null && decision.runId === null) return { kind: 'withheld', reason: decision.reason };
       await waker.wokenWithin(run === null ? Math.min(undecidedMs, RECHECK_MS) : RECHECK_MS);
     }

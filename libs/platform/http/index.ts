@@ -52,7 +52,7 @@ export { locateRawNumbers, numberProblem, parseJson, scanJson } from './validati
 export { completionOf } from './validation/completion.ts';
 export { parseInput } from './validation/validator.ts';
 export { runOnce } from './run-once.ts';
-export { callerAddress, Windows } from './rate-limits.ts';
+export { callerAddress, inTurn, Windows } from './rate-limits.ts';
 export { idempotencyInFlight, requireKnownKey } from './idempotency.ts';
 export type { IdempotencyScope, IdempotencyStart, IdempotencyStore } from './idempotency.ts';
 export { RedisIdempotencyStore } from './idempotency.redis.ts';

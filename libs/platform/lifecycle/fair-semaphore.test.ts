@@ -44,6 +44,21 @@ it('lets groups take turns, whatever each of them has waiting', async () => {
   expect(work.order).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4']);
 });
 
+it('leaves permits to other groups, whatever the work of one waits for', async () => {
+  const semaphore = new FairSemaphore({ permits: 3, permitsOfGroup: 2 });
+  const work = workOf(semaphore);
+  const busy = ['a1', 'a2', 'a3', 'a4'].map((name) => work.start(name, { group: 'a' }));
+  expect(work.order).toEqual(['a1', 'a2']);
+  const others = ['b1', 'b2'].map((name) => work.start(name, { group: 'b' }));
+  expect(work.order).toEqual(['a1', 'a2', 'b1']);
+  // The permit of `b1` is not for `a3`, whose group has two.
+  await work.end('b1');
+  expect(work.order).toEqual(['a1', 'a2', 'b1', 'b2']);
+  for (const name of ['b2', 'a1', 'a2', 'a3', 'a4']) await work.end(name);
+  await Promise.all([...busy, ...others]);
+  expect(work.order).toEqual(['a1', 'a2', 'b1', 'b2', 'a3', 'a4']);
+});
+
 it('does not run work whose wait was cancelled', async () => {
   const work = workOf(new FairSemaphore({ permits: 1, maxWaiting: 2 }));
   const running = work.start('first');

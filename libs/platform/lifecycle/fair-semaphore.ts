@@ -11,6 +11,8 @@ export class QueueFull extends Error {
 
 export interface FairSemaphoreOptions {
   readonly permits: number;
+  /** Permits that one group may have, also while no other group needs the rest. Default: all. */
+  readonly permitsOfGroup?: number;
   /** Queued work, per group and in total. Default: unbounded. */
   readonly maxWaitingInGroup?: number;
   readonly maxWaiting?: number;
@@ -25,15 +27,24 @@ export interface Turn {
 
 /** Bounded concurrency: work beyond the permits is queued, first in first out within its group. */
 export class FairSemaphore {
+  readonly #permitsOfGroup: number;
   readonly #maxWaitingInGroup: number;
   readonly #maxWaiting: number;
   #free: number;
   #waiting = 0;
   /** Groups with queued work, in the order of their turns. */
   readonly #groups = new Map<string, Set<() => void>>();
+  /** Permits of each group that has any. */
+  readonly #taken = new Map<string, number>();
 
-  constructor({ permits, maxWaitingInGroup = Infinity, maxWaiting = Infinity }: FairSemaphoreOptions) {
+  constructor({
+    permits,
+    permitsOfGroup = permits,
+    maxWaitingInGroup = Infinity,
+    maxWaiting = Infinity,
+  }: FairSemaphoreOptions) {
     this.#free = permits;
+    this.#permitsOfGroup = permitsOfGroup;
     this.#maxWaitingInGroup = maxWaitingInGroup;
     this.#maxWaiting = maxWaiting;
   }
@@ -50,12 +61,12 @@ export class FairSemaphore {
    */
   async run<T>(work: () => Promise<T>, { group = '', signal }: Turn = {}): Promise<T> {
     signal?.throwIfAborted();
-    if (this.#free > 0) this.#free -= 1;
+    if (this.#isFreeFor(group)) this.#take(group);
     else await this.#wait(group, signal);
     try {
       return await work();
     } finally {
-      this.#release();
+      this.#release(group);
     }
   }
 
@@ -85,16 +96,30 @@ export class FairSemaphore {
     });
   }
 
-  /** Passes the permit to the next group, so that new work cannot overtake queued work. */
-  #release(): void {
-    for (const [group, queue] of this.#groups) {
+  #isFreeFor(group: string): boolean {
+    return this.#free > 0 && (this.#taken.get(group) ?? 0) < this.#permitsOfGroup;
+  }
+
+  #take(group: string): void {
+    this.#free -= 1;
+    this.#taken.set(group, (this.#taken.get(group) ?? 0) + 1);
+  }
+
+  /** Passes the permit to the next group that may have it, so that new work cannot overtake queued work. */
+  #release(group: string): void {
+    this.#free += 1;
+    const left = (this.#taken.get(group) ?? 1) - 1;
+    if (left === 0) this.#taken.delete(group);
+    else this.#taken.set(group, left);
+    for (const [next, queue] of this.#groups) {
+      if (!this.#isFreeFor(next)) continue;
       for (const start of queue) {
+        this.#take(next);
         start();
         // To the end of the order: the next permit goes to another group.
-        if (this.#groups.delete(group)) this.#groups.set(group, queue);
+        if (this.#groups.delete(next)) this.#groups.set(next, queue);
         return;
       }
     }
-    this.#free += 1;
   }
 }

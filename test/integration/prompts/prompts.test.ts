@@ -96,6 +96,35 @@ describe('a prompt', () => {
     expect(other.run_id).not.toBe(one.run_id);
   });
 
+  it('is posted in turns of organizations, a few of each at a time, whatever those of another one wait for', async () => {
+    server.script(says({ text: ['Yes.'] }));
+    const agent = await newAgent();
+    const { channel_id: channel } = (await prompt(agent)).json;
+    const created = await api.documents.call('POST', '/api/v1/agents', { name: 'Bob' }, {}, api.foreignKey);
+    const { store } = api.platform;
+    const append = store.append.bind(store);
+    const gate = Promise.withResolvers<void>();
+    const sizes: number[] = [];
+    const spy = vi.spyOn(store, 'append').mockImplementation(async (stream, revision, events) => {
+      if (stream === `channel-${channel}`) {
+        sizes.push(events.filter(({ type }) => type.startsWith('InteractionPosted')).length);
+        await gate.promise;
+      }
+      return append(stream, revision, events);
+    });
+    try {
+      const many = Array.from({ length: 24 }, (_, n) => prompt(agent, { prompt: `${n}?` }));
+      await eventually(() => expect(sizes).toHaveLength(1));
+      const other = await prompt(created.json.id, { prompt: 'And I?' }, {}, api.foreignKey);
+      expect(other).toMatchObject({ status: 200, json: { message: 'Yes.' } });
+      gate.resolve();
+      expect((await Promise.all(many)).map(({ status }) => status)).toEqual(many.map(() => 200));
+    } finally {
+      spy.mockRestore();
+    }
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(8);
+  });
+
   it('of a service is in a channel of its own', async () => {
     const agent = await newAgent();
     server.script(says({ text: ['Yes.'] }));

@@ -1,5 +1,6 @@
 /** Checks the log of media items and the files that it names; it never queries the system. */
 import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 
 import type { BlobStore } from '#libs/platform/blobs/index.ts';
 
@@ -20,18 +21,23 @@ export function namedHashes(log: readonly LogEvent[]): Set<string> {
 }
 
 /** One line per disagreement; empty when all is well. */
-export async function mediaProblems(log: readonly LogEvent[], blobs: Pick<BlobStore, 'read'>): Promise<string[]> {
+export async function mediaProblems(log: readonly LogEvent[], blobs: BlobStore): Promise<string[]> {
   const items = [...Map.groupBy(log, ({ stream }) => stream)].flatMap(([stream, events]) => problemsOf(stream, events));
   const files = await Promise.all(
     [...namedHashes(log)].map(async (hash) => {
-      const content = await blobs.read(hash);
-      if (content === null) return [`${hash} is named and missing`];
-      const digest = createHash('sha256');
-      for await (const chunk of content) digest.update(chunk);
-      return digest.digest('hex') === hash ? [] : [`${hash} has another content`];
+      const bytes = await blobs.size(hash);
+      const digest = bytes === null ? null : await blobs.withFile({ hash, bytes }, sha256);
+      if (digest === null) return [`${hash} is named and missing`];
+      return digest === hash ? [] : [`${hash} has another content`];
     }),
   );
   return [...items, ...files.flat()];
+}
+
+async function sha256(path: string): Promise<string> {
+  return createHash('sha256')
+    .update(await readFile(path))
+    .digest('hex');
 }
 
 /**

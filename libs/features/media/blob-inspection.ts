@@ -25,7 +25,7 @@ type Written = Pick<InspectionRequest, 'previewPath'> & { readonly textPath: str
  * @throws InspectionError; `Fault` `store_unavailable`; the reason of the signal; the errors of `use`
  */
 export async function inspectBlob<Result>(
-  { hash }: Blob,
+  file: Blob,
   { blobs, inspector, temporaryDir }: InspectionTools,
   {
     wantsText = false,
@@ -39,7 +39,7 @@ export async function inspectBlob<Result>(
   const folder = await mkdtemp(join(temporaryDir, 'media-'));
   const [previewPath, textPath] = [join(folder, 'preview'), join(folder, 'text')];
   try {
-    const found = await blobs.withFile(hash, (path) =>
+    const found = await blobs.withFile(file, (path) =>
       inspector.inspect(
         { path, previewPath, textPath: wantsText ? textPath : null },
         { group: organizationId, signal },

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -7,7 +8,7 @@ import type { MediaFile } from '#libs/features/documents/index.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { missingBlob } from '#libs/platform/blobs/index.ts';
-import type { BlobStore, ByteRange } from '#libs/platform/blobs/index.ts';
+import type { Blob, BlobStore, ByteRange } from '#libs/platform/blobs/index.ts';
 import { notFound } from '#libs/platform/http/index.ts';
 
 import type { MediaItems, StoredMedia } from './media.read.ts';
@@ -42,8 +43,7 @@ interface FileParts {
   readonly blobs: Pick<BlobStore, 'read' | 'size'>;
 }
 
-interface ServedFile {
-  readonly hash: string;
+interface ServedFile extends Blob {
   readonly mimeType: string;
   readonly name: string;
 }
@@ -63,45 +63,54 @@ export async function sendFile(
   const item = leftMs > 0 ? await media.find(organizationId, id) : null;
   const file = item && servedFile(item, which);
   if (file === null) throw notFound();
-  const size = await blobs.size(file.hash);
-  if (size === null) throw missingBlob();
 
   // 2. The conditions of the request.
   const etag = `"${file.hash}"`;
   const cacheControl = `private, max-age=${Math.floor(leftMs / 1_000)}, immutable`;
   const headers = { ...headersOf(file), etag, 'cache-control': cacheControl };
   if (request.headers['if-none-match']?.includes(etag)) return reply.headers(headers).code(304).send();
-  const range = rangeOf(request, etag, size);
+  const range = rangeOf(request, etag, file.bytes);
   if (range === 'unsatisfiable') {
-    return reply.headers(headers).code(416).header('content-range', `bytes */${size}`).send();
+    return reply.headers(headers).code(416).header('content-range', `bytes */${file.bytes}`).send();
   }
 
   // 3. The content, or a part of it. Read before the headers are set: browsers would keep an error for as long.
-  const { start, end } = range ?? { start: 0, end: size - 1 };
-  const isEmpty = request.method === 'HEAD' || size === 0;
-  const content = isEmpty ? Readable.from([]) : await blobs.read(file.hash, { start, end });
-  if (content === null) throw missingBlob();
+  const { start, end } = range ?? { start: 0, end: file.bytes - 1 };
+  const content = await contentOf(request, file, { start, end }, blobs);
   void reply
     .headers(headers)
     .code(range === null ? 200 : 206)
     .header('content-length', end - start + 1);
-  if (range !== null) void reply.header('content-range', `bytes ${start}-${end}/${size}`);
+  if (range !== null) void reply.header('content-range', `bytes ${start}-${end}/${file.bytes}`);
   // A client that reads nothing for so long can continue with a range.
   reply.raw.setTimeout(request.server.server.requestTimeout);
   return reply.send(content);
 }
 
+async function contentOf(
+  { method }: FastifyRequest,
+  file: Blob,
+  range: ByteRange,
+  blobs: FileParts['blobs'],
+): Promise<Readable> {
+  if (method === 'HEAD') {
+    if ((await blobs.size(file.hash)) !== file.bytes) throw missingBlob();
+    return Readable.from([]);
+  }
+  const content = await blobs.read(file, range);
+  if (content === null) throw missingBlob();
+  return content;
+}
+
 function servedFile(item: Media, which: Which): ServedFile | null {
   const { preview, file, type } = item;
   if (which === 'preview') return preview && servedPreview(preview);
-  return (
-    file && { hash: file.hash, mimeType: type?.mimeType ?? '', name: item.name || `file.${type?.format ?? 'bin'}` }
-  );
+  return file && { ...file, mimeType: type?.mimeType ?? '', name: item.name || `file.${type?.format ?? 'bin'}` };
 }
 
-function servedPreview({ hash, mimeType }: Preview): ServedFile {
-  if (mimeType === 'text/plain') return { hash, mimeType: 'text/plain; charset=utf-8', name: 'preview.txt' };
-  return { hash, mimeType, name: 'preview.webp' };
+function servedPreview({ hash, bytes, mimeType }: Preview): ServedFile {
+  if (mimeType === 'text/plain') return { hash, bytes, mimeType: 'text/plain; charset=utf-8', name: 'preview.txt' };
+  return { hash, bytes, mimeType, name: 'preview.webp' };
 }
 
 /** Rendered by browsers without scripts. All others are downloads: HTML and SVG above all. */
@@ -156,9 +165,9 @@ export async function fileOf(
     mimeType: file && (type?.mimeType ?? null),
     bytes: file?.bytes ?? 0,
     async read() {
-      const content = file && (await blobs.read(file.hash));
+      const content = file && (await blobs.withFile(file, (path) => readFile(path)));
       if (content === null) throw missingBlob();
-      return Buffer.concat(await content.toArray());
+      return content;
     },
   };
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 
 import type { EntityId } from '#libs/kernel/ids.ts';
+import { rereading } from '#libs/platform/blobs/index.ts';
 import type { Blob, BlobStore } from '#libs/platform/blobs/index.ts';
 import { FunctionLibrary } from '#libs/platform/redis/index.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
@@ -129,12 +130,13 @@ export class Uploads {
     await reader.hasMore();
     const [only, ...others] = parts;
     const isOne = only !== undefined && others.length === 0;
-    await complete(isOne ? only : await this.#blobs.put(this.#joined(parts), { maxBytes: MAX_FILE_BYTES }));
+    const join = () => this.#blobs.put(this.#joined(parts), { maxBytes: MAX_FILE_BYTES });
+    await complete(isOne ? only : await rereading(join));
   }
 
   async *#joined(parts: readonly Blob[]): AsyncGenerator<Uint8Array> {
-    for (const { hash } of parts) {
-      const content = await this.#blobs.read(hash);
+    for (const part of parts) {
+      const content = await this.#blobs.read(part);
       if (content === null) throw new UploadGone();
       yield* content;
     }

@@ -1,12 +1,11 @@
-/** What the adapters share: writing a content to a file, and the errors of storages. */
+/** What the adapters share: the names of blobs, and writing a content to a file. */
 import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { readdir, rm, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { Fault } from '#libs/kernel/faults.ts';
-
+import { storage } from './blob-faults.ts';
 import { BlobTooLarge } from './blob-store.ts';
 import type { Blob } from './blob-store.ts';
 
@@ -72,13 +71,4 @@ export function statOrNull(path: string): Promise<Stats | null> {
 export function nullIfMissing(error: NodeJS.ErrnoException): null {
   if (error.code === 'ENOENT') return null;
   throw error;
-}
-
-/** Maps the errors of the storage: a full disk, a missing permission, a server that does not answer. */
-export async function storage<Result>(operation: Promise<Result>): Promise<Result> {
-  try {
-    return await operation;
-  } catch (cause) {
-    throw new Fault('store_unavailable', 'The store of files is unavailable', { cause, retryAfterSeconds: 2 });
-  }
 }

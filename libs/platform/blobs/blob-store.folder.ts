@@ -5,8 +5,11 @@ import type { Readable } from 'node:stream';
 
 import { makeFolder } from '#libs/platform/files/index.ts';
 
-import { checked, isHash, nullIfMissing, removeAbandoned, statOrNull, storage, writeContent } from './blob-content.ts';
+import { checked, isHash, nullIfMissing, removeAbandoned, statOrNull, writeContent } from './blob-content.ts';
+import { OtherContent, storage } from './blob-faults.ts';
 import type { Blob, BlobStore, ByteRange } from './blob-store.ts';
+import { checkedContent, checkedStream, NoSuchBlob, nullIfNoSuchBlob, rereading, wholeOf } from './checked-content.ts';
+import type { BlobSource } from './checked-content.ts';
 
 /** A removal takes milliseconds: an older file in `removed` is what a killed process has left behind. */
 /** Hexadecimal digits at the start of a removed file's name. */
@@ -56,14 +59,16 @@ class FolderBlobStore implements BlobStore {
     return (await storage(this.#find(checked(hash), statOrNull)))?.size ?? null;
   }
 
-  async read(hash: string, range?: ByteRange): Promise<Readable | null> {
-    const file = await storage(this.#find(checked(hash), (path) => open(path).catch(nullIfMissing)));
-    return file === null ? null : file.createReadStream(range);
+  async read(blob: Blob, range: ByteRange = wholeOf(blob)): Promise<Readable | null> {
+    return storage(checkedStream(this.#source(blob), blob, range).catch(nullIfNoSuchBlob));
   }
 
-  async withFile<Result>(hash: string, use: (path: string) => Promise<Result>): Promise<Result | null> {
+  async withFile<Result>(blob: Blob, use: (path: string) => Promise<Result>): Promise<Result | null> {
+    const source = this.#source(blob);
+    const compare = () => Array.fromAsync(checkedContent(source, blob, wholeOf(blob)), () => undefined);
+    const found = await storage(rereading(compare).catch(nullIfNoSuchBlob));
     const pathIfThere = async (path: string) => ((await statOrNull(path)) === null ? null : path);
-    const path = await storage(this.#find(checked(hash), pathIfThere));
+    const path = found && (await storage(this.#find(blob.hash, pathIfThere)));
     return path === null ? null : use(path);
   }
 
@@ -150,6 +155,21 @@ class FolderBlobStore implements BlobStore {
       });
       await rm(moved, { force: true });
     }
+  }
+
+  #source({ hash, bytes }: Blob): BlobSource {
+    const name = this.#pathOf(checked(hash));
+    return {
+      name,
+      open: async (range) => {
+        const file = await this.#find(hash, (path) => open(path).catch(nullIfMissing));
+        if (file === null) throw new NoSuchBlob(name);
+        const { size } = await file.stat();
+        if (size === bytes) return file.createReadStream(range);
+        await file.close();
+        throw new OtherContent(`${name} has ${size} bytes instead of ${bytes}`);
+      },
+    };
   }
 
   #folderOf(hash: string): string {

@@ -11,9 +11,12 @@ import type { S3 } from '@aws-sdk/client-s3';
 import { makeFolder } from '#libs/platform/files/index.ts';
 import { pause, retry } from '#libs/platform/lifecycle/index.ts';
 
-import { checked, isHash, removeAbandoned, storage, writeContent } from './blob-content.ts';
+import { checked, isHash, removeAbandoned, writeContent } from './blob-content.ts';
+import { storage } from './blob-faults.ts';
 import type { Blob, BlobStore, ByteRange } from './blob-store.ts';
-import { connectS3, mayPass, nullIfNotFound } from './s3-client.ts';
+import { checkedContent, checkedStream, NoSuchBlob, nullIfNoSuchBlob, rereading, wholeOf } from './checked-content.ts';
+import type { BlobSource } from './checked-content.ts';
+import { connectS3, contentOfReply, IDLE_MS, mayPass, nullIfNotFound, putSigned } from './s3-client.ts';
 import type { S3Options } from './s3-client.ts';
 
 /** Of requests with a content, which the SDK does not repeat. */
@@ -72,20 +75,22 @@ class S3BlobStore implements BlobStore {
     return (await storage(this.#head(checked(hash))))?.bytes ?? null;
   }
 
-  async read(hash: string, range?: ByteRange): Promise<Readable | null> {
-    return storage(this.#get(checked(hash), range));
+  async read(blob: Blob, range: ByteRange = wholeOf(blob)): Promise<Readable | null> {
+    return storage(checkedStream(this.#source(blob), blob, range).catch(nullIfNoSuchBlob));
   }
 
-  async withFile<Result>(hash: string, use: (path: string) => Promise<Result>): Promise<Result | null> {
-    const content = await this.read(hash);
-    if (content === null) return null;
+  async withFile<Result>(blob: Blob, use: (path: string) => Promise<Result>): Promise<Result | null> {
+    const source = this.#source(blob);
+    await storage(this.#openFolder());
     const path = join(this.#folder, randomUUID());
+    const write = async () => {
+      await pipeline(checkedContent(source, blob, wholeOf(blob)), createWriteStream(path, { mode: 0o600 }));
+      return path;
+    };
     try {
-      await storage(this.#openFolder());
-      await storage(pipeline(content, createWriteStream(path, { mode: 0o600 })));
-      return await use(path);
+      const found = await storage(rereading(write).catch(nullIfNoSuchBlob));
+      return found === null ? null : await use(path);
     } finally {
-      content.destroy();
       await rm(path, { force: true });
     }
   }
@@ -136,14 +141,9 @@ class S3BlobStore implements BlobStore {
 
   async #write({ hash, bytes }: Blob, file: FileHandle): Promise<void> {
     const content = Readable.from(contentOf(file));
-    const request = {
-      ...this.#object(nameOf(hash)),
-      Body: content,
-      ContentLength: bytes,
-      ChecksumSHA256: Buffer.from(hash, 'hex').toString('base64'),
-    };
     try {
-      await (await this.#open()).putObject(request, { requestTimeout: 0 });
+      const request = { ...this.#object(nameOf(hash)), Body: content, ContentLength: bytes };
+      await putSigned(await this.#open(), hash, request);
     } finally {
       content.destroy();
     }
@@ -188,12 +188,22 @@ class S3BlobStore implements BlobStore {
     await (await this.#open()).headBucket({ Bucket: this.#options.bucket });
   }
 
-  async #get(hash: string, range: ByteRange | undefined): Promise<Readable | null> {
-    const part = range && { Range: `bytes=${range.start}-${range.end}` };
-    const client = await this.#open();
-    const found = await client.getObject({ ...this.#object(nameOf(hash)), ...part }).catch(nullIfNotFound);
-    // A stream, in Node.
-    return found && (found.Body as unknown as Readable);
+  #source(blob: Blob): BlobSource {
+    const object = this.#object(nameOf(checked(blob.hash)));
+    const { idleMs: rateWindowMs = IDLE_MS } = this.#options;
+    return {
+      name: `s3://${object.Bucket}/${object.Key}`,
+      rateWindowMs,
+      open: async (range) => {
+        const isWhole = range.start === 0 && range.end === blob.bytes - 1;
+        const part = isWhole ? {} : { Range: `bytes=${range.start}-${range.end}` };
+        const client = await this.#open();
+        const reply = await client.getObject({ ...object, ...part }).catch((error: Error) => {
+          throw error.name === 'NoSuchKey' ? new NoSuchBlob() : error;
+        });
+        return contentOfReply(reply, blob, range);
+      },
+    };
   }
 
   /** Objects whose names, without the prefix of all keys, begin with `start`. */

@@ -1,7 +1,5 @@
 import type { Readable } from 'node:stream';
 
-import { Fault } from '#libs/kernel/faults.ts';
-
 /** Names a content. */
 export interface Blob {
   /** SHA-256 of the content, in hex. */
@@ -20,13 +18,6 @@ export class BlobTooLarge extends Error {
   }
 }
 
-/**
- * An event names a blob that the storage does not have: it is not that of the log, or not complete yet. A retry is safe.
- */
-export function missingBlob(): Fault {
-  return new Fault('store_unavailable', 'The store of files lacks this file', { retryAfterSeconds: 30 });
-}
-
 /** Bytes from `start` to `end`, both included. */
 export interface ByteRange {
   readonly start: number;
@@ -42,13 +33,15 @@ export interface ByteRange {
  * - A blob is there as a whole or not at all, also for readers in other processes on the same storage.
  * - The same content is stored once, also when several writers put it at the same time. A blob never changes.
  * - Memory is bounded by a few chunks, for writers and readers alike.
- * - All methods fail with a `store_unavailable` fault if the storage fails.
+ * - All methods fail with a `store_unavailable` fault if the storage fails, and so do the streams of `read`.
+ * - Nobody gets another content than that of the blob: the storage may be damaged, or a proxy between. A whole content is
+ *   compared with its hash, a part of it with its place and length. A difference is read again, then a fault.
  *
  * - `remove` does not affect a `put` of the same content, in whatever process and order: once `put` has returned, the blob
  *   is there, and `remove` finds that it was put then. The caller decides what may be removed: nothing counts what names a
  *   blob.
  *
- * Omissions: blobs are not encrypted. Whether the storage has changed a content since is not checked.
+ * Omissions: blobs are not encrypted. The bytes of a part are not compared with anything.
  */
 export interface BlobStore {
   readonly kind: 'folder' | 's3';
@@ -59,18 +52,19 @@ export interface BlobStore {
   /** Size in bytes; null if there is no such blob. */
   size(hash: string): Promise<number | null>;
   /**
-   * The content, or a part of it. Read the stream to its end or destroy it.
+   * The content, or a part of it. Read the stream to its end or destroy it. Only its end says that what came before is
+   * right.
    *
    * @param range within the size of the blob
    * @returns null if there is no such blob
    */
-  read(hash: string, range?: ByteRange): Promise<Readable | null>;
+  read(blob: Blob, range?: ByteRange): Promise<Readable | null>;
   /**
    * Calls `use` with the path of a local file with the content. It must not change the file, nor use it after it has ended.
    *
    * @returns null if there is no such blob
    */
-  withFile<Result>(hash: string, use: (path: string) => Promise<Result>): Promise<Result | null>;
+  withFile<Result>(blob: Blob, use: (path: string) => Promise<Result>): Promise<Result | null>;
   /** The hashes of all blobs, in any order; those that are put or removed meanwhile may be missing. */
   list(): AsyncIterable<string>;
   /**

@@ -1,4 +1,9 @@
-import type { S3 } from '@aws-sdk/client-s3';
+import { Readable } from 'node:stream';
+
+import type { GetObjectCommandOutput, PutObjectCommandInput, S3 } from '@aws-sdk/client-s3';
+
+import { OtherContent } from './blob-faults.ts';
+import type { Blob, ByteRange } from './blob-store.ts';
 
 export interface S3Options {
   readonly bucket: string;
@@ -13,11 +18,13 @@ export interface S3Options {
   readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string } | null;
   /** Longest time until a reply begins, of each of two attempts. Default 2,000. */
   readonly replyMs?: number;
+  /** Longest time without a byte in either direction. Default 15,000. */
+  readonly idleMs?: number;
 }
 
 const CONNECT_MS = 1_500;
-/** Without a byte in either direction. This also ends replies to clients that stop reading; they resume with a range. */
-const IDLE_MS = 15_000;
+/** This also ends replies to clients that stop reading; they are continued when the client reads on. */
+export const IDLE_MS = 15_000;
 const MAX_CONNECTIONS = 500;
 const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
@@ -28,6 +35,7 @@ export async function connectS3({
   isPathStyle,
   credentials,
   replyMs = 2_000,
+  idleMs = IDLE_MS,
 }: S3Options): Promise<S3> {
   const { S3 } = await import('@aws-sdk/client-s3');
   return new S3({
@@ -38,7 +46,7 @@ export async function connectS3({
     maxAttempts: 2,
     // Errors are reported where they are handled.
     logger: SILENT,
-    // Stores other than AWS refuse checksums that they do not know.
+    // Stores other than AWS refuse checksum headers that they do not know.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     expectContinueHeader: false,
@@ -46,11 +54,58 @@ export async function connectS3({
       connectionTimeout: CONNECT_MS,
       requestTimeout: replyMs,
       throwOnRequestTimeout: true,
-      socketTimeout: IDLE_MS,
+      socketTimeout: idleMs,
       httpAgent: { maxSockets: MAX_CONNECTIONS },
       httpsAgent: { maxSockets: MAX_CONNECTIONS },
     },
   });
+}
+
+/**
+ * Sends a content whose hash is known. The hash is part of the signature, so that every store knows and checks it; the
+ * headers for checksums are unknown to some stores.
+ *
+ * @param request its body is a stream, which is not sent again
+ */
+export async function putSigned(client: S3, hash: string, request: PutObjectCommandInput): Promise<void> {
+  const { PutObjectCommand } = await import('@aws-sdk/client-s3');
+  const command = new PutObjectCommand(request);
+  command.middlewareStack.add(
+    (next) => (step) => {
+      const { headers } = step.request as { headers: Record<string, string> };
+      headers['x-amz-content-sha256'] = hash;
+      return next(step);
+    },
+    { step: 'build' },
+  );
+  await client.send(command, { requestTimeout: 0 });
+}
+
+/**
+ * The part of a blob that a reply contains, or that it contains as a part of the whole: stores may ignore ranges.
+ *
+ * @throws OtherContent if the reply says that it contains another part, or the whole of another length
+ */
+export function contentOfReply(reply: GetObjectCommandOutput, { bytes }: Blob, { start, end }: ByteRange): Readable {
+  const { ContentRange: range, ContentLength: length = bytes, $metadata } = reply;
+  // A stream, in Node.
+  const body = reply.Body as unknown as Readable;
+  if (range === `bytes ${start}-${end}/${bytes}`) return body;
+  const isWhole = range === undefined && $metadata.httpStatusCode === 200 && length === bytes;
+  if (isWhole) return start === 0 && end === bytes - 1 ? body : Readable.from(cut(body, start, end));
+  body.on('error', () => undefined).destroy();
+  const what = range ?? `${length} bytes with status ${$metadata.httpStatusCode}`;
+  throw new OtherContent(`the reply has ${what} instead of bytes ${start}-${end}/${bytes}`);
+}
+
+async function* cut(content: Readable, start: number, end: number): AsyncGenerator<Uint8Array> {
+  let position = 0;
+  for await (const chunk of content as AsyncIterable<Uint8Array>) {
+    const part = chunk.subarray(Math.max(0, start - position), Math.max(0, end + 1 - position));
+    position += chunk.length;
+    if (part.length > 0) yield part;
+    if (position > end) return;
+  }
 }
 
 interface S3Error extends Error {

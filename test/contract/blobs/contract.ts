@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { BlobTooLarge } from '#libs/platform/blobs/index.ts';
-import type { BlobStore } from '#libs/platform/blobs/index.ts';
+import type { Blob, BlobStore } from '#libs/platform/blobs/index.ts';
 import { rounds } from '#test/support/rounds.ts';
 
 export interface BlobStoreStage {
@@ -26,6 +26,7 @@ export async function* chunksOf(content: Uint8Array, size = 64 * 1024): AsyncGen
 }
 
 const hashOf = (content: Uint8Array): string => createHash('sha256').update(content).digest('hex');
+const blobOf = (content: Uint8Array): Blob => ({ hash: hashOf(content), bytes: content.length });
 /** Hashes: comparing long buffers takes seconds. */
 const readHash = async (stream: Readable | null) =>
   stream && hashOf(Buffer.concat((await stream.toArray()) as Buffer[]));
@@ -52,8 +53,8 @@ export function describeBlobStore(adapter: string, start: () => Promise<BlobStor
         expect(await blobs.put(chunksOf(content), MAX)).toEqual({ hash: hashOf(content), bytes });
         const other = stage.open();
         expect(await other.size(hashOf(content))).toBe(bytes);
-        expect(await readHash(await other.read(hashOf(content)))).toBe(hashOf(content));
-        expect(await other.withFile(hashOf(content), async (path) => hashOf(await readFile(path)))).toBe(
+        expect(await readHash(await other.read(blobOf(content)))).toBe(hashOf(content));
+        expect(await other.withFile(blobOf(content), async (path) => hashOf(await readFile(path)))).toBe(
           hashOf(content),
         );
       },
@@ -61,7 +62,7 @@ export function describeBlobStore(adapter: string, start: () => Promise<BlobStor
 
     it('returns ranges, both ends included', async () => {
       const content = randomBytes(200_000);
-      const { hash } = await blobs.put(chunksOf(content), MAX);
+      const blob = await blobs.put(chunksOf(content), MAX);
       for (const [start, end] of [
         [0, 0],
         [0, 199_999],
@@ -69,15 +70,15 @@ export function describeBlobStore(adapter: string, start: () => Promise<BlobStor
         [199_999, 199_999],
       ] as const) {
         const expected = hashOf(content.subarray(start, end + 1));
-        expect(await readHash(await blobs.read(hash, { start, end }))).toBe(expected);
+        expect(await readHash(await blobs.read(blob, { start, end }))).toBe(expected);
       }
     });
 
     it('has no blob that was not put', async () => {
-      const hash = hashOf(randomBytes(8));
-      expect(await blobs.size(hash)).toBeNull();
-      expect(await blobs.read(hash)).toBeNull();
-      expect(await blobs.withFile(hash, async () => 'used')).toBeNull();
+      const blob = blobOf(randomBytes(8));
+      expect(await blobs.size(blob.hash)).toBeNull();
+      expect(await blobs.read(blob)).toBeNull();
+      expect(await blobs.withFile(blob, async () => 'used')).toBeNull();
     });
 
     it('lists its blobs, whatever else is there', async () => {
@@ -98,7 +99,7 @@ export function describeBlobStore(adapter: string, start: () => Promise<BlobStor
       expect(await blobs.remove(hash, { putBeforeMs: Date.now() + 60_000 })).toBeNull();
       expect(await Array.fromAsync(blobs.list())).not.toContain(hash);
       await blobs.put(chunksOf(content), MAX);
-      expect(await readHash(await blobs.read(hash))).toBe(hash);
+      expect(await readHash(await blobs.read(blobOf(content)))).toBe(hash);
     });
 
     it('has each blob that was put, however many remove older ones of the same content meanwhile', async () => {
@@ -111,10 +112,10 @@ export function describeBlobStore(adapter: string, start: () => Promise<BlobStor
       const stored = await Promise.all(
         contents.map(async (content) => {
           const removed = removers.map((remover) => remover.remove(hashOf(content), { putBeforeMs }));
-          const { hash } = await writer!.put(chunksOf(content), MAX);
-          const size = await blobs.size(hash);
+          const blob = await writer!.put(chunksOf(content), MAX);
+          const size = await blobs.size(blob.hash);
           await Promise.all(removed);
-          return [size, await blobs.size(hash), await readHash(await blobs.read(hash))];
+          return [size, await blobs.size(blob.hash), await readHash(await blobs.read(blob))];
         }),
       );
       expect(stored).toEqual(contents.map((content) => [100, 100, hashOf(content)]));
@@ -122,7 +123,8 @@ export function describeBlobStore(adapter: string, start: () => Promise<BlobStor
     });
 
     it('has a new blob at any time while others try to remove it', async () => {
-      const { hash } = await blobs.put(chunksOf(randomBytes(100)), MAX);
+      const blob = await blobs.put(chunksOf(randomBytes(100)), MAX);
+      const { hash } = blob;
       const other = stage.open();
       const done = new AbortController();
       const removing = (async () => {
@@ -130,7 +132,7 @@ export function describeBlobStore(adapter: string, start: () => Promise<BlobStor
       })();
       for (let n = 0; n < rounds(50); n += 1) {
         expect(await blobs.size(hash)).toBe(100);
-        expect(await readHash(await blobs.read(hash))).toBe(hash);
+        expect(await readHash(await blobs.read(blob))).toBe(hash);
       }
       done.abort();
       await removing;
@@ -138,9 +140,9 @@ export function describeBlobStore(adapter: string, start: () => Promise<BlobStor
 
     it('refuses what is not a hash', async () => {
       for (const hash of ['', '../../etc/passwd', 'A'.repeat(64), `${'a'.repeat(64)}\n`]) {
-        await expect(blobs.read(hash)).rejects.toThrow(TypeError);
+        await expect(blobs.read({ hash, bytes: 1 })).rejects.toThrow(TypeError);
         await expect(blobs.size(hash)).rejects.toThrow(TypeError);
-        await expect(blobs.withFile(hash, async () => null)).rejects.toThrow(TypeError);
+        await expect(blobs.withFile({ hash, bytes: 1 }, async () => null)).rejects.toThrow(TypeError);
         await expect(blobs.remove(hash, { putBeforeMs: Infinity })).rejects.toThrow(TypeError);
       }
     });
@@ -152,7 +154,7 @@ export function describeBlobStore(adapter: string, start: () => Promise<BlobStor
       const stored = await Promise.all(clients.map((client) => client.put(chunksOf(content), MAX)));
       expect(new Set(stored.map(({ hash }) => hash))).toEqual(new Set([hashOf(content)]));
       expect(await stage.count()).toBe(before + 1);
-      expect(await readHash(await blobs.read(hashOf(content)))).toBe(hashOf(content));
+      expect(await readHash(await blobs.read(blobOf(content)))).toBe(hashOf(content));
     });
 
     it('takes exactly the largest size, and keeps nothing of a larger content', async () => {

@@ -1,8 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
-import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -12,6 +9,7 @@ import { s3BlobStore } from '#libs/platform/blobs/index.ts';
 import type { BlobStore, S3Options } from '#libs/platform/blobs/index.ts';
 import { ageFiles } from '#test/support/aged-files.ts';
 import { eventually } from '#test/support/eventually.ts';
+import { startS3Proxy } from '#test/support/s3/s3-proxy.ts';
 import { startS3Server } from '#test/support/s3/s3-server.ts';
 import type { S3Server } from '#test/support/s3/s3-server.ts';
 import { findS3Server } from '#test/support/s3/versitygw.mjs';
@@ -48,46 +46,6 @@ async function objectsIn({ folder }: S3Server): Promise<string[]> {
   return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
 }
 
-/** Forwards requests to the server, and holds some of them. The signatures stay valid. */
-async function startProxy(target: string) {
-  const holds = new Set<{ isIt(method: string, url: string): boolean; meet(): Promise<void> }>();
-  const server = createServer(async (incoming, reply) => {
-    const { method = '', url = '', headers } = incoming;
-    for (const one of holds) if (one.isIt(method, url)) await one.meet();
-    const outgoing = request(`${target}${url}`, { method, headers }, (answer) => {
-      reply.writeHead(answer.statusCode ?? 500, answer.headers);
-      answer.pipe(reply);
-    });
-    incoming.pipe(outgoing);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-
-  /** Holds the next such request. */
-  function hold(isIt: (method: string, url: string) => boolean) {
-    const arrived = Promise.withResolvers<'arrived'>();
-    const released = Promise.withResolvers<void>();
-    const one = {
-      isIt,
-      async meet() {
-        holds.delete(one);
-        arrived.resolve('arrived');
-        await released.promise;
-      },
-    };
-    holds.add(one);
-    return { arrived: arrived.promise, release: released.resolve };
-  }
-  return {
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    hold,
-    async stop() {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
-}
-
 describe.skipIf(program === null)('S3', () => {
   describeBlobStore('of S3', async () => {
     const s3 = await startS3();
@@ -107,12 +65,13 @@ describe.skipIf(program === null)('S3', () => {
 
     it('is unavailable while the server is away or silent, and then available again', async () => {
       const blobs = s3.open();
-      const { hash } = await blobs.put(chunksOf(randomBytes(10)), MAX);
+      const blob = await blobs.put(chunksOf(randomBytes(10)), MAX);
+      const { hash } = blob;
       const unavailable = { code: 'store_unavailable' };
       await s3.server.kill9();
       await expect(blobs.size(hash)).rejects.toMatchObject(unavailable);
-      await expect(blobs.read(hash)).rejects.toMatchObject(unavailable);
-      await expect(blobs.withFile(hash, async () => 'used')).rejects.toMatchObject(unavailable);
+      await expect(blobs.read(blob)).rejects.toMatchObject(unavailable);
+      await expect(blobs.withFile(blob, async () => 'used')).rejects.toMatchObject(unavailable);
       await expect(blobs.put(chunksOf(randomBytes(10)), MAX)).rejects.toMatchObject(unavailable);
       await s3.server.start();
       expect(await blobs.size(hash)).toBe(10);
@@ -134,7 +93,7 @@ describe.skipIf(program === null)('S3', () => {
       const credentials = { accessKeyId: 'parley', secretAccessKey: 'wrong' };
       for (const blobs of [s3.open({ bucket: 'missing' }), s3.open({ credentials })]) {
         const put = () => blobs.put(chunksOf(randomBytes(1)), MAX);
-        for (const call of [() => blobs.size(hash), () => blobs.read(hash), put, () => blobs.ping()]) {
+        for (const call of [() => blobs.size(hash), () => blobs.read({ hash, bytes: 1 }), put, () => blobs.ping()]) {
           await expect(call()).rejects.toMatchObject({ code: 'store_unavailable' });
         }
       }
@@ -153,12 +112,12 @@ describe.skipIf(program === null)('S3', () => {
       await started.promise;
       expect(await readdir(join(s3.temporary, 'files'))).toEqual([]);
       sender.resolve();
-      await blobs.withFile((await stored).hash, async () => null);
+      await blobs.withFile(await stored, async () => null);
       expect(await readdir(join(s3.temporary, 'files'))).toEqual([]);
     });
 
     it('stores a content that is put while it is being removed', async () => {
-      const proxy = await startProxy(s3.server.options.endpoint ?? '');
+      const proxy = await startS3Proxy(s3.server.options.endpoint ?? '');
       const client = s3.open({ endpoint: proxy.endpoint, replyMs: 30_000 });
       const isLook = (_method: string, url: string) => url.includes('list-type=2');
       // The writer looks for locks while there is one, or when it is gone together with what has been written.

@@ -51,7 +51,7 @@ export function caughtUpResponse(): Buffer {
   return bytesOf(new ReadResp().setCaughtUp(new ReadResp.CaughtUp()));
 }
 
-/** Ends a read of a stream that has reached its end. */
+/** Ends a read of a stream, for clients that know it. */
 export function lastStreamPositionResponse(revision: number): Buffer {
   return bytesOf(new ReadResp().setLastStreamPosition(String(revision)));
 }

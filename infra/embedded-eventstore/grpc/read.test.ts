@@ -78,7 +78,7 @@ function source(end: number) {
 
 function plan(readSource: LogSource, from: ReadPlan['from'], filter?: FilterOptions): ReadPlan {
   const encode = (event: StoredEvent) => eventResponse({ event });
-  return { source: readSource, stream: undefined, from, direction: 'forwards', filter, encode };
+  return { source: readSource, stream: undefined, from, direction: 'forwards', filter, sendsPositions: false, encode };
 }
 
 async function turns(count: number): Promise<void> {

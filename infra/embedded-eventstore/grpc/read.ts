@@ -31,6 +31,8 @@ export type ReadPlan = {
   from: number | 'end' | undefined;
   direction: Direction;
   filter: FilterOptions | undefined;
+  /** Whether the client knows messages of positions; some clients crash at them. */
+  sendsPositions: boolean;
   encode(event: StoredEvent): Buffer;
 };
 
@@ -63,6 +65,7 @@ function planRead(log: EventLog, options: ReadReq.Options): ReadPlan {
     from: parseFrom(options),
     direction: options.getReadDirection() === 0 ? 'forwards' : 'backwards',
     filter: filter && parseFilter(filter),
+    sendsPositions: (options.getControlOption()?.getCompatibility() ?? 0) > 0,
     encode: (event) =>
       resolveLinks && event.isLink
         ? eventResponse({ event: log.resolveLink(event), link: event }, { structuredIds })
@@ -78,7 +81,7 @@ function parseFrom(options: ReadReq.Options): number | 'end' | undefined {
 }
 
 async function readPages(log: EventLog, plan: ReadPlan, count: number, out: Outgoing): Promise<void> {
-  const { source, direction, stream } = plan;
+  const { source, direction, stream, sendsPositions } = plan;
   let left = count;
   let page = source.page(firstOffset(plan), direction, Math.min(PAGE_SIZE, left));
   if (stream !== undefined && log.streamInfo(stream).status === 'missing') {
@@ -87,7 +90,7 @@ async function readPages(log: EventLog, plan: ReadPlan, count: number, out: Outg
   }
   while (left > 0) {
     for (const event of page.events) {
-      if (left === 0 || out.isClosed) return;
+      if (left === 0 || out.isClosed) break;
       if (plan.filter && !plan.filter.matches(event)) continue;
       left--;
       if (!out.write(plan.encode(event))) await out.ready();
@@ -96,10 +99,9 @@ async function readPages(log: EventLog, plan: ReadPlan, count: number, out: Outg
     await nextTurn();
     page = source.page(page.next, direction, plan.filter ? PAGE_SIZE : Math.min(PAGE_SIZE, left));
   }
-  const { lastRevision } = stream === undefined || out.isClosed ? {} : log.streamInfo(stream);
-  // As the real server: forwards, where the last page reaches the end of the stream.
-  if (lastRevision === undefined || direction === 'backwards' || page.next !== undefined) return;
-  out.write(lastStreamPositionResponse(lastRevision));
+  if (stream === undefined || out.isClosed || !sendsPositions) return;
+  const { lastRevision } = log.streamInfo(stream);
+  if (lastRevision !== undefined) out.write(lastStreamPositionResponse(lastRevision));
 }
 
 /** Backwards, `$all` begins before the given position, a stream at the given revision: as on the real server. */

@@ -13,7 +13,7 @@ export const ALL = '$all';
 /** `source` is a stream name or `$all`. */
 export type GroupName = { source: string; group: string };
 
-export const strategyNames = ['DispatchToSingle', 'RoundRobin', 'Pinned'] as const;
+export const strategyNames = ['DispatchToSingle', 'RoundRobin', 'Pinned', 'PinnedByCorrelation'] as const;
 
 const startFrom = z.union([z.literal('start'), z.literal('end'), z.number().int().nonnegative()]);
 

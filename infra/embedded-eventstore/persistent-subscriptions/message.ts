@@ -18,6 +18,19 @@ export function streamOf({ event, link }: Message): string {
   return record ? (parseLink(record.data)?.stream ?? record.stream) : '';
 }
 
+/** The correlation id of the event's metadata, else its stream. */
+export function correlationOf(message: Message): string {
+  try {
+    const metadata: unknown = JSON.parse(message.event?.metadata.toString() ?? '');
+    if (typeof metadata === 'object' && metadata !== null && '$correlationId' in metadata) {
+      return String(metadata.$correlationId);
+    }
+  } catch {
+    // Metadata of others may be any bytes.
+  }
+  return streamOf(message);
+}
+
 /** Inserts a message by its offset; replayed messages come last. */
 export function insertInOrder(messages: Message[], message: Message): void {
   const offset = orderOf(message);

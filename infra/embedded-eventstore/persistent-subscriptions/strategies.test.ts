@@ -4,13 +4,13 @@ import type { Message } from './message.ts';
 import { createStrategy } from './strategies.ts';
 import type { Candidate } from './strategies.ts';
 
-function message(stream: string, type = 'event', data = ''): Message {
+function message(stream: string, type = 'event', data = '', metadata = ''): Message {
   const proposed = {
     id: 'id',
     type,
     contentType: 'application/octet-stream',
     data: Buffer.from(data),
-    metadata: Buffer.alloc(0),
+    metadata: Buffer.from(metadata),
   };
   const event = new StoredEvent(encodeStoredEvent(proposed, { stream, revision: 0, position: 1, createdMs: 0 }));
   return { kind: 'read', id: 'id', event, link: undefined, retryCount: 0, offset: 0 };
@@ -76,4 +76,26 @@ describe('pinned', () => {
       expect(link?.id).toBe(assigned.get(stream));
     }
   });
+});
+
+describe('pinned by correlation', () => {
+  const strategy = createStrategy('PinnedByCorrelation');
+  const all = ['a', 'b', 'c'].map((id) => consumer(id));
+
+  test('events of one correlation go to one consumer, whatever their streams', () => {
+    for (const id of ['x', 'y', 'z', 'w']) {
+      const metadata = JSON.stringify({ $correlationId: id });
+      const chosen = streams.map((stream) => strategy.choose(message(stream, 'event', '', metadata), all)?.id);
+      expect(new Set(chosen).size).toBe(1);
+    }
+  });
+
+  test.each(['', 'null', '{}', '{"$correlationId"', '\u0000'])(
+    'events without one are pinned by stream (%j)',
+    (metadata) => {
+      const chosen = streams.map((stream) => strategy.choose(message(stream, 'event', '', metadata), all)?.id);
+      expect(new Set(chosen).size).toBe(3);
+      expect(streams.map((stream) => strategy.choose(message(stream), all)?.id)).toEqual(chosen);
+    },
+  );
 });

@@ -1,5 +1,5 @@
 // Strategies that choose the consumer of the next message.
-import { streamOf, type Message } from './message.ts';
+import { correlationOf, streamOf, type Message } from './message.ts';
 import type { GroupSettings } from './group-settings.ts';
 
 /** A consumer as a strategy sees it. */
@@ -14,7 +14,8 @@ export interface Strategy<C extends Candidate> {
 
 export function createStrategy<C extends Candidate>(name: GroupSettings['strategy']): Strategy<C> {
   if (name === 'RoundRobin') return roundRobin();
-  return name === 'Pinned' ? pinned() : dispatchToSingle();
+  if (name === 'PinnedByCorrelation') return pinned(correlationOf);
+  return name === 'Pinned' ? pinned(streamOf) : dispatchToSingle();
 }
 
 /** Each consumer with room in turn. */
@@ -37,18 +38,18 @@ function dispatchToSingle<C extends Candidate>(): Strategy<C> {
 }
 
 /**
- * Delivers all events of a stream to one consumer. While it is full they wait, and events of other streams overtake
+ * Delivers all events of one key to one consumer. While it is full they wait, and events of other keys overtake
  * them. Chooses by highest random weight, so that a consumer that joins or leaves moves few streams.
  */
-function pinned<C extends Candidate>(): Strategy<C> {
+function pinned<C extends Candidate>(keyOf: (message: Message) => string): Strategy<C> {
   return {
     waitsInLine: false,
     choose(message, consumers) {
-      const stream = streamOf(message);
+      const key = keyOf(message);
       let best: C | undefined;
       let bestWeight = -1;
       for (const consumer of consumers) {
-        const weight = hash(`${consumer.id} ${stream}`);
+        const weight = hash(`${consumer.id} ${key}`);
         if (weight > bestWeight) [best, bestWeight] = [consumer, weight];
       }
       return best?.hasRoom ? best : undefined;

@@ -2,7 +2,8 @@
 import { crc32, deflateRawSync } from 'node:zlib';
 
 export interface ZipEntry {
-  readonly name: string;
+  /** Bytes are written without the flag that says UTF-8. */
+  readonly name: string | Buffer;
   readonly content: string | Buffer;
   /** The size that the archive declares, if it differs. */
   readonly saysBytes?: number;
@@ -19,7 +20,7 @@ export function zipOf(entries: readonly ZipEntry[]): Buffer {
     // Version, flags (names are UTF-8), method, time and date, checksum, sizes, lengths of name and extra.
     const common = Buffer.alloc(26);
     common.writeUInt16LE(20, 0);
-    common.writeUInt16LE(0x800, 2);
+    common.writeUInt16LE(typeof name === 'string' ? 0x800 : 0, 2);
     common.writeUInt16LE(8, 4);
     common.writeUInt32LE(crc32(bytes), 10);
     common.writeUInt32LE(packed.length, 14);

@@ -22,6 +22,8 @@ const SMALL_BYTES = 16 * MIB;
 
 export interface ExportFiles {
   readonly path: string;
+  /** The names of its folders. */
+  folders(): Promise<readonly string[]>;
   /** The files of a folder ('' for the export itself); none if it does not exist. */
   list(folder: string): Promise<{ readonly name: string; readonly bytes: number }[]>;
   /** The bytes of a file of any size. @throws BadInput without the name of the file */
@@ -37,6 +39,10 @@ export async function openFolder(path: string): Promise<ExportFiles> {
   return {
     path,
     stream: (name) => Promise.resolve(createReadStream(join(path, name))),
+    async folders() {
+      const found = await readdir(path, { withFileTypes: true });
+      return found.filter((one) => !one.isFile()).map(({ name }) => name);
+    },
     async list(folder) {
       const names = await readdir(join(path, folder)).catch(() => []);
       return Promise.all(
@@ -81,6 +87,7 @@ export async function openZip(path: string): Promise<ExportFiles> {
     };
     return {
       path,
+      folders: () => Promise.resolve([...folders.keys()].filter((folder) => folder !== '')),
       list: (folder) =>
         Promise.resolve(
           (folders.get(folder) ?? []).map(({ name, entry }) => ({ name, bytes: entry.uncompressedSize })),

@@ -4,20 +4,21 @@ import { createHash } from 'node:crypto';
 import { BadInput, parseSourceJson } from './import.model.ts';
 import type { ImportJob, ImportSource, MessageDraft, Place, Problem } from './import.model.ts';
 import type { ExportFiles } from './export-files.ts';
-import { parseSlackChannel, parseSlackMessage, parseSlackUsers } from './slack.format.ts';
+import { parseSlackChannel, parseSlackMessage, parseSlackUsers, SLACK_LISTS } from './slack.format.ts';
 import type { SlackChannel, SlackPeople } from './slack.format.ts';
 
 const DAY = /^\d{4}-\d{2}-\d{2}\.json$/;
 
 interface Day {
   readonly channel: SlackChannel;
+  readonly folder: string;
   readonly name: string;
   readonly bytes: number;
 }
 
 /**
  * @param open opens the export: once to list it, and once for each call of `jobs`
- * @throws BadInput if it is not an export, or its list of channels cannot be read
+ * @throws BadInput if it is not an export, or a list of its users or channels cannot be read
  */
 export async function openSlack(open: () => Promise<ExportFiles>): Promise<ImportSource> {
   const files = await open();
@@ -29,21 +30,49 @@ export async function openSlack(open: () => Promise<ExportFiles>): Promise<Impor
 }
 
 async function sourceOf(files: ExportFiles, open: () => Promise<ExportFiles>): Promise<ImportSource> {
-  const people = parseSlackUsers(await readJson(files, 'users.json', `${files.path}: users.json: `));
-  const list = await readJson(files, 'channels.json', `${files.path}: channels.json: `);
-  if (!Array.isArray(list)) throw new BadInput(`${files.path}: channels.json: not a list of channels`);
+  const there = new Set((await files.list('')).map(({ name }) => name));
+  const usersOf = async (name: string): Promise<SlackPeople> =>
+    parseSlackUsers(await readJson(files, name, `${files.path}: ${name}: `));
+  const people = new Map(await usersOf('users.json'));
+  // The people of all workspaces of an organization.
+  if (there.has('org_users.json')) for (const one of await usersOf('org_users.json')) people.set(...one);
   const bad: Problem[] = [];
   const channels: SlackChannel[] = [];
-  for (const [index, input] of list.entries()) {
-    const place = { file: 'channels.json', line: index + 1 };
-    await noting(bad, place, () => channels.push(parseSlackChannel(input, people, place)));
+  for (const [name, kind] of Object.entries(SLACK_LISTS)) {
+    if (!there.has(name)) continue;
+    const list = await readJson(files, name, `${files.path}: ${name}: `);
+    if (!Array.isArray(list)) throw new BadInput(`${files.path}: ${name}: not a list of channels`);
+    for (const [index, input] of list.entries()) {
+      const place = { file: name, line: index + 1 };
+      await noting(bad, place, () => channels.push(parseSlackChannel(input, kind, people, place)));
+    }
   }
-  const days = (await Promise.all(channels.map((channel) => daysOf(files, channel)))).flat();
+  const days = await daysOf(files, channels, bad);
   // Day by day over all channels: jobs of different channels run concurrently.
-  days.sort((one, other) => compare(one.name, other.name) || compare(one.channel.folder, other.channel.folder));
-  const listing = days.map(({ channel, name, bytes }) => `${channel.folder}/${name} ${bytes}`).join('\n');
+  days.sort((one, other) => compare(one.name, other.name) || compare(one.folder, other.folder));
+  const listing = days.map(({ folder, name, bytes }) => `${folder}/${name} ${bytes}`).join('\n');
   const digest = createHash('sha256').update(listing).digest('hex');
   return { fingerprint: `slack ${digest}`, jobs: (from) => jobsOf({ open, days, people, channels, bad }, from) };
+}
+
+/** The day files of the channels. Reports those that no channel claims. */
+async function daysOf(files: ExportFiles, channels: readonly SlackChannel[], bad: Problem[]): Promise<Day[]> {
+  const unclaimed = new Set(await files.folders());
+  const days: Day[] = [];
+  for (const channel of channels) {
+    const folder = channel.folders.find((name) => unclaimed.delete(name));
+    if (folder !== undefined) days.push(...(await filesOf(files, folder)).map((day) => ({ ...day, channel, folder })));
+  }
+  for (const folder of unclaimed) {
+    for (const { name } of await filesOf(files, folder)) {
+      bad.push({ file: `${folder}/${name}`, line: null, reason: 'no list of the export has a channel of this folder' });
+    }
+  }
+  return days;
+}
+
+async function filesOf(files: ExportFiles, folder: string) {
+  return (await files.list(folder)).filter(({ name }) => DAY.test(name));
 }
 
 interface SlackExport {
@@ -76,8 +105,8 @@ async function* jobsOf({ open, days, people, channels, bad }: SlackExport, from:
   }
 }
 
-async function readDay(files: ExportFiles, { channel, name }: Day, people: SlackPeople) {
-  const file = `${channel.folder}/${name}`;
+async function readDay(files: ExportFiles, { folder, name }: Day, people: SlackPeople) {
+  const file = `${folder}/${name}`;
   const messages: MessageDraft[] = [];
   const bad: Problem[] = [];
   const skipped: Problem[] = [];
@@ -104,13 +133,6 @@ async function noting(bad: Problem[], place: Place, work: () => unknown): Promis
     if (!(error instanceof BadInput)) throw error;
     bad.push({ ...place, reason: error.message });
   }
-}
-
-async function daysOf(files: ExportFiles, channel: SlackChannel): Promise<Day[]> {
-  // The name comes from the export: it must not point outside of it.
-  if (/[/\\]|^\.\.?$/.test(channel.folder)) return [];
-  const found = await files.list(channel.folder);
-  return found.filter(({ name }) => DAY.test(name)).map(({ name, bytes }) => ({ channel, name, bytes }));
 }
 
 /** @param prefix of the error messages */

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
 import { BadInput } from './import.model.ts';
-import { parseSlackChannel, parseSlackMessage, parseSlackUsers, readSlackText } from './slack.format.ts';
+import { readSlackText } from './slack-content.ts';
+import { parseSlackChannel, parseSlackMessage, parseSlackUsers } from './slack.format.ts';
 
 const place = { file: 'general/2026-03-02.json', line: 1 };
 const people = parseSlackUsers([
@@ -95,6 +96,143 @@ describe("Slack's messages", () => {
     });
   });
 
+  const contentOf = (more: object) => {
+    const parsed = said({ text: '', ...more });
+    return parsed.kind === 'message' ? parsed.message.body.content.map((item) => 'text' in item && item.text) : parsed;
+  };
+  const rich = (...elements: object[]) => ({
+    type: 'rich_text',
+    elements: [{ type: 'rich_text_section', elements }],
+  });
+
+  it.each([
+    ['fallback', [{ fallback: 'Build failed' }], 'Build failed'],
+    [
+      'title, text and fields',
+      [
+        {
+          fallback: 'x',
+          pretext: 'New ticket',
+          title: 'T-1',
+          title_link: 'https://example.com/1',
+          text: 'Printer &lt;b&gt; of <@U1>',
+          fields: [{ title: 'Priority', value: 'high' }],
+          footer: 'Jira',
+        },
+      ],
+      'New ticket\nT-1 (https://example.com/1)\nPrinter <b> of @Ada\nPriority: high\nJira',
+    ],
+    ['picture', [{ image_url: 'https://example.com/a.gif', fallback: 'a gif' }], 'https://example.com/a.gif'],
+    [
+      'block',
+      [{ blocks: [{ type: 'section', text: { type: 'mrkdwn', text: '*Deployed* &amp; up' } }] }],
+      '*Deployed* & up',
+    ],
+    [
+      'forwarded message',
+      [{ is_share: true, message_blocks: [{ message: { blocks: [rich({ type: 'text', text: 'as said' })] } }] }],
+      'as said',
+    ],
+    [
+      'file',
+      [{ files: [{ id: 'F1', name: 'a.pdf', permalink: 'https://example.com/F1' }] }],
+      '[file] a.pdf https://example.com/F1',
+    ],
+    ['form of its own', [{ actions: [{ name: 'a<b>' }] }], '{"actions":[{"name":"a<b>"}]}'],
+  ])('say what is in the %s of an attachment', (_what, attachments, text) => {
+    expect(contentOf({ attachments })).toEqual([text]);
+  });
+
+  it.each([
+    [
+      'section',
+      { type: 'section', text: { type: 'plain_text', text: 'a <b>' }, fields: [{ type: 'mrkdwn', text: 'c' }] },
+      'a <b>\nc',
+    ],
+    ['header', { type: 'header', text: { type: 'plain_text', text: 'Alert' } }, 'Alert'],
+    [
+      'context',
+      {
+        type: 'context',
+        elements: [
+          { type: 'mrkdwn', text: 'by <@U1>' },
+          { type: 'image', alt_text: 'me', image_url: 'https://e.org/a' },
+        ],
+      },
+      'by @Ada [image] me https://e.org/a',
+    ],
+    [
+      'actions',
+      {
+        type: 'actions',
+        elements: [{ type: 'button', text: { type: 'plain_text', text: 'Open' }, url: 'https://e.org/' }],
+      },
+      'Open (https://e.org/)',
+    ],
+    [
+      'rich text',
+      rich(
+        { type: 'text', text: 'See ' },
+        { type: 'link', url: 'https://e.org/?a=1&b=2', text: 'this' },
+        { type: 'text', text: ' ' },
+        { type: 'user', user_id: 'U1' },
+        { type: 'emoji', name: 'tada' },
+      ),
+      'See this (https://e.org/?a=1&b=2) @Ada:tada:',
+    ],
+    [
+      'list',
+      {
+        type: 'rich_text',
+        elements: [
+          {
+            type: 'rich_text_list',
+            style: 'ordered',
+            elements: [
+              { type: 'rich_text_section', elements: [{ type: 'text', text: 'one' }] },
+              { type: 'rich_text_section', elements: [{ type: 'text', text: 'two' }] },
+            ],
+          },
+        ],
+      },
+      '1. one\n2. two',
+    ],
+    ['type that is not known', { type: 'table', rows: [['<a>']] }, '{"type":"table","rows":[["<a>"]]}'],
+  ])('say what is in a block: %s', (_what, block, text) => {
+    expect(contentOf({ blocks: [block] })).toEqual([text]);
+  });
+
+  it('say once what their text and their blocks both say, and all that only one of them says', () => {
+    const block = rich(
+      { type: 'text', text: 'Hello ' },
+      { type: 'user', user_id: 'U1' },
+      { type: 'text', text: ', see ' },
+      { type: 'link', url: 'https://e.org/', text: 'this' },
+      { type: 'text', text: ' & that', style: { bold: true } },
+    );
+    const text = 'Hello <@U1|ada>, see <https://e.org/|this> *&amp; that*';
+    expect(contentOf({ text, blocks: [block] })).toEqual(['Hello @Ada, see this (https://e.org/) *& that*']);
+    const header = { type: 'header', text: { type: 'plain_text', text: 'note' } };
+    expect(contentOf({ text: 'notes', blocks: [header], attachments: [{ text: 'more' }] })).toEqual([
+      'notes\nnote\nmore',
+    ]);
+  });
+
+  it('name people of other workspaces, and writers of old comments on files', () => {
+    const profile = { real_name: 'Grace Hopper', display_name: 'grace' };
+    expect(said({ user: 'W9', user_profile: profile })).toMatchObject({
+      message: { body: { participant: { user_metadata: { name: 'grace' } }, metadata: { slack_user: 'W9' } } },
+    });
+    expect(said({ subtype: 'file_comment', comment: { user: 'U3', comment: 'hi' } })).toMatchObject({
+      message: { body: { participant: { user_metadata: { name: 'cleo' } } } },
+    });
+  });
+
+  it('keep the one file of messages before 2018, and files of another form', () => {
+    expect(contentOf({ subtype: 'file_share', file: { id: 'F1', name: 'b.pdf' } })).toEqual(['[file] b.pdf']);
+    expect(contentOf({ files: [{ mode: 'hidden_by_limit' }] })).toEqual(['[file] {"mode":"hidden_by_limit"}']);
+  });
+
   it('name a file whose address is no web address, or too long for one', () => {
     for (const permalink of ['slack://file?id=F1', `https://example.com/${'x'.repeat(1_100)}`]) {
       const image = { id: 'F1', name: 'a.png', mimetype: 'image/png', original_w: 4, original_h: 3, permalink };
@@ -114,6 +252,7 @@ describe("Slack's messages", () => {
     [{ subtype: 'tombstone' }, 'a deleted message'],
     [{ subtype: 'message_changed' }, 'an edit; the message itself has the last text'],
     [{ text: '' }, 'a message without text or files'],
+    [{ text: '', subtype: 'huddle_thread' }, 'a message without text or files (huddle_thread)'],
   ])('of %j are left out, with a reason', (more, reason) => {
     expect(said(more)).toEqual({ kind: 'skipped', reason });
   });
@@ -124,7 +263,6 @@ describe("Slack's messages", () => {
     [{ type: 'message', text: 'x' }, 'ts: '],
     [{ type: 'message', ts: 'soon', text: 'x' }, 'ts: '],
     [{ type: 'message', ts: '1.0', text: 5 }, 'text: '],
-    [{ type: 'message', ts: '1.0', text: 'x', files: [{}] }, 'files.0.id: '],
   ])('are refused where they are %j', (input, reason) => {
     const parse = () => parseSlackMessage(input, people, place);
     expect(parse).toThrow(BadInput);
@@ -134,7 +272,12 @@ describe("Slack's messages", () => {
 
 describe("Slack's lists", () => {
   it('make channels with their members', () => {
-    const { draft } = parseSlackChannel({ id: 'C1', name: 'general', members: ['U1', 'U2', 'U9'] }, people, place);
+    const { draft } = parseSlackChannel(
+      { id: 'C1', name: 'general', members: ['U1', 'U2', 'U9'] },
+      'channel',
+      people,
+      place,
+    );
     expect(draft.body.participants?.map(({ type }) => type)).toEqual([
       'non_authenticated_user',
       'external_agent',
@@ -142,9 +285,18 @@ describe("Slack's lists", () => {
     ]);
   });
 
+  it('name direct messages by their members, and say of what kind they are', () => {
+    const { draft, folders } = parseSlackChannel({ id: 'D1', members: ['U1', 'U3'] }, 'direct_message', people, place);
+    expect(draft.body).toMatchObject({
+      name: 'Ada, cleo',
+      meta_data: { source_id: 'D1', source_kind: 'direct_message' },
+    });
+    expect(folders).toEqual(['D1']);
+  });
+
   it('are refused where they are invalid', () => {
     expect(() => parseSlackUsers({})).toThrow(BadInput);
-    expect(() => parseSlackChannel({ name: 'general' }, people, place)).toThrow(BadInput);
-    expect(() => parseSlackChannel(null, people, place)).toThrow(BadInput);
+    expect(() => parseSlackChannel({ name: 'general' }, 'channel', people, place)).toThrow(BadInput);
+    expect(() => parseSlackChannel(null, 'channel', people, place)).toThrow(BadInput);
   });
 });

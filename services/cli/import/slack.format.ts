@@ -1,13 +1,22 @@
 /*
- * Slack's export: users.json, channels.json, and for each channel a folder with a file for each day. `ts` identifies
+ * Slack's export: users.json, lists of its conversations, and for each of them a folder with a file for each day. `ts` identifies
  * a message in its channel; `thread_ts` is the `ts` of the parent of a reply.
  */
 import { z } from 'zod';
 
 import { createChannelBody } from '#libs/features/channels/index.ts';
 
-import { BadInput, checkedMessage, MAX_PARTICIPANTS, parsedBy, sourceTime, textItems } from './import.model.ts';
+import {
+  BadInput,
+  checkedMessage,
+  MAX_PARTICIPANTS,
+  parsedBy,
+  shortName,
+  sourceTime,
+  textItems,
+} from './import.model.ts';
 import type { ChannelDraft, MessageDraft, Place } from './import.model.ts';
+import { fileItem, markupOf, readSlackText, type SlackPerson } from './slack-content.ts';
 
 const MAX_MENTIONS = 500;
 
@@ -25,32 +34,29 @@ const user = z.looseObject({
 const text = z.looseObject({ value: z.string() });
 const channel = z.looseObject({
   id: z.string().min(1),
-  name: z.string().min(1),
+  /** Direct messages have none. */
+  name: z.string().min(1).nullish(),
   members: z.array(z.string()).nullish(),
   topic: text.nullish(),
   purpose: text.nullish(),
 });
-const file = z.looseObject({
-  id: z.string(),
-  name: z.string().nullish(),
-  mimetype: z.string().nullish(),
-  original_w: z.number().nullish(),
-  original_h: z.number().nullish(),
-  permalink: z.string().nullish(),
-});
-type SlackFile = z.infer<typeof file>;
 const message = z.looseObject({
   type: z.literal('message'),
   ts: z.string().regex(/^\d+\.\d+$/),
   subtype: z.string().nullish(),
   user: z.string().nullish(),
+  user_profile: profile.extend({ name: z.string().nullish() }).nullish().catch(null),
   username: z.string().nullish(),
   bot_id: z.string().nullish(),
   bot_profile: z.looseObject({ name: z.string().nullish() }).nullish(),
   text: z.string().nullish(),
   thread_ts: z.string().nullish(),
   edited: z.looseObject({ ts: z.string() }).nullish(),
-  files: z.array(file).nullish(),
+  files: z.array(z.unknown()).nullish(),
+  file: z.unknown().optional(),
+  comment: z.looseObject({ user: z.string().nullish() }).nullish(),
+  blocks: z.array(z.unknown()).nullish(),
+  attachments: z.array(z.unknown()).nullish(),
   reactions: z.array(z.looseObject({ name: z.string(), count: z.number() })).nullish(),
 });
 type Message = z.infer<typeof message>;
@@ -58,9 +64,19 @@ type Message = z.infer<typeof message>;
 export type SlackPeople = ReadonlyMap<string, SlackPerson>;
 
 export interface SlackChannel {
-  readonly folder: string;
+  /** Names that the folder of its days may have, the most certain one first. */
+  readonly folders: readonly string[];
   readonly draft: ChannelDraft;
 }
+
+/** The lists of an export, and the kinds of their conversations. */
+export const SLACK_LISTS = {
+  'channels.json': 'channel',
+  'groups.json': 'private_channel',
+  'mpims.json': 'group_message',
+  'dms.json': 'direct_message',
+} as const;
+type SlackKind = (typeof SLACK_LISTS)[keyof typeof SLACK_LISTS];
 
 /** Subtypes written by people or bots; all others are notifications about the channel. */
 const WRITTEN = new Set(['bot_message', 'file_share', 'file_comment', 'me_message', 'thread_broadcast']);
@@ -80,31 +96,36 @@ export function parseSlackUsers(json: unknown): SlackPeople {
   for (const input of json) {
     const parsed = user.safeParse(input);
     if (!parsed.success) continue;
-    const { id, name, profile: about, is_bot: isBot } = parsed.data;
-    const shown = about?.display_name || about?.real_name || name || id;
-    people.set(id, { id, name: shown, email: about?.email || null, isBot: isBot === true });
+    people.set(parsed.data.id, personOf(parsed.data));
   }
   return people;
 }
 
+function personOf({ id, name, profile: about, is_bot: isBot }: z.infer<typeof user>): SlackPerson {
+  const shown = about?.display_name || about?.real_name || name || id;
+  return { id, name: shown, email: about?.email || null, isBot: isBot === true };
+}
+
 /** @throws BadInput if the value is not a channel */
-export function parseSlackChannel(input: unknown, people: SlackPeople, place: Place): SlackChannel {
+export function parseSlackChannel(input: unknown, kind: SlackKind, people: SlackPeople, place: Place): SlackChannel {
   const parsed = channel.safeParse(input);
-  if (!parsed.success) throw new BadInput('not a channel: it needs an id and a name');
+  if (!parsed.success) throw new BadInput('not a channel: it needs an id');
   const { id, name, members, topic, purpose } = parsed.data;
+  const named = (members ?? []).map((member) => people.get(member)?.name ?? member);
   const body = createChannelBody.safeParse({
-    name,
+    name: name ?? (shortName(named.join(', ')) || id),
     channel_type: 'collaboration',
     participants: (members ?? []).slice(0, MAX_PARTICIPANTS).map((member) => participantOf(people.get(member), member)),
     meta_data: {
       source_format: 'slack',
       source_id: id,
+      ...(kind !== 'channel' && { source_kind: kind }),
       ...(topic?.value && { topic: topic.value }),
       ...(purpose?.value && { purpose: purpose.value }),
     },
   });
   if (!body.success) throw new BadInput(body.error.issues[0]?.message ?? 'not a channel');
-  return { folder: name, draft: { key: `slack\n${id}`, place, body: body.data } };
+  return { folders: name ? [id, name] : [id], draft: { key: `slack\n${id}`, place, body: body.data } };
 }
 
 export type SlackMessage =
@@ -115,9 +136,13 @@ export function parseSlackMessage(input: unknown, people: SlackPeople, place: Pl
   const one = parsedBy(message, input);
   const reason = LEFT_OUT.get(one.subtype ?? '');
   if (reason !== undefined) return { kind: 'skipped', reason };
-  const { text: plain, mentions } = readSlackText(one.text ?? '', people);
-  const content = [...textItems(plain), ...(one.files ?? []).map(fileItem)];
-  if (content.length === 0) return { kind: 'skipped', reason: 'a message without text or files' };
+  const { text: plain, mentions } = readSlackText(markupOf(one), people);
+  // Until 2018, a message had at most one file.
+  const files = one.files ?? (one.file ? [one.file] : []);
+  const content = [...textItems(plain), ...files.map(fileItem)];
+  if (content.length === 0) {
+    return { kind: 'skipped', reason: `a message without text or files${one.subtype ? ` (${one.subtype})` : ''}` };
+  }
   const replyTo = one.thread_ts && one.thread_ts !== one.ts ? one.thread_ts : null;
   const body = checkedMessage({
     ...senderOf(one, people),
@@ -135,7 +160,11 @@ function senderOf(one: Message, people: SlackPeople): object {
   if (one.subtype && !WRITTEN.has(one.subtype)) {
     return { participant: { type: 'system' }, content_role: 'channel_notification' };
   }
-  const person = people.get(one.user ?? '');
+  const id = one.user ?? one.comment?.user ?? '';
+  const about = one.user_profile;
+  // People of other workspaces are not in the list of users.
+  const foreign = about && personOf({ id, name: about.name, profile: about });
+  const person = people.get(id) ?? foreign;
   if (one.subtype === 'bot_message' || one.bot_id || person?.isBot === true) {
     const name = one.username || one.bot_profile?.name || person?.name || one.bot_id || 'bot';
     const slackId = one.bot_id ?? one.user ?? null;
@@ -145,7 +174,7 @@ function senderOf(one: Message, people: SlackPeople): object {
   const participant =
     person?.email && person.email.length >= 3 && person.email.length <= 320
       ? { type: 'maybe_user', email: person.email }
-      : { type: 'non_authenticated_user', user_metadata: { name: person?.name ?? one.username ?? one.user ?? '?' } };
+      : { type: 'non_authenticated_user', user_metadata: { name: person?.name ?? one.username ?? (id || '?') } };
   return { participant, content_role: 'user_message' };
 }
 
@@ -168,81 +197,4 @@ function metadataOf({ ts, thread_ts: threadTs, subtype, edited, reactions, user:
     ...(reactions &&
       reactions.length > 0 && { slack_reactions: reactions.map(({ name, count }) => ({ name, count })) }),
   };
-}
-
-const MAX_URL = 1_024;
-
-/** A media item if Slack gives all of its required members; otherwise (no width or height) a line of text. */
-function fileItem(one: SlackFile): object {
-  const { id, name, mimetype, original_w: width, original_h: height, permalink } = one;
-  const url =
-    permalink && permalink.length <= MAX_URL && /^https?:/i.test(permalink) && URL.canParse(permalink)
-      ? permalink
-      : null;
-  if (!mimetype || !Number.isInteger(width) || !Number.isInteger(height)) {
-    return { type: 'text', text: `[file] ${name ?? id}${url === null ? '' : ` ${url}`}` };
-  }
-  const about = { media_id: id, mime_type: mimetype, width, height, description: name ?? id, name: name ?? null };
-  return { type: 'media', meta_data: { ...about, source_url: url }, media_url: url };
-}
-
-export interface SlackPerson {
-  readonly id: string;
-  readonly name: string;
-  readonly email: string | null;
-  readonly isBot: boolean;
-}
-
-export interface Mention {
-  readonly type: 'agent' | 'user';
-  readonly id: string;
-  readonly identifier: string;
-  readonly identifier_type: 'handle';
-  /** In UTF-16 units of the text. */
-  readonly offset: number;
-  readonly length: number;
-}
-
-const MARKUP = /<([^<>]+)>|&(amp|lt|gt);/g;
-const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>' };
-
-export function readSlackText(
-  source: string,
-  people: ReadonlyMap<string, SlackPerson>,
-): { readonly text: string; readonly mentions: readonly Mention[] } {
-  const mentions: Mention[] = [];
-  let text = '';
-  let at = 0;
-  for (const match of source.matchAll(MARKUP)) {
-    text += source.slice(at, match.index);
-    at = match.index + match[0].length;
-    const [, marked, entity] = match;
-    const person = marked === undefined ? null : /^@([A-Z0-9]+)(?:\|(.*))?$/.exec(marked);
-    if (person === null) {
-      text += marked === undefined ? (ENTITIES[entity ?? ''] ?? '') : plain(marked);
-      continue;
-    }
-    const [, id = '', label] = person;
-    const known = people.get(id);
-    const identifier = known?.name ?? (label === undefined || label === '' ? id : label);
-    const shown = `@${identifier}`;
-    const type = known?.isBot === true ? 'agent' : 'user';
-    mentions.push({ type, id, identifier, identifier_type: 'handle', offset: text.length, length: shown.length });
-    text += shown;
-  }
-  return { text: text + source.slice(at), mentions };
-}
-
-/** `<#C1|general>`, `<!here>`, `<!subteam^S1|@team>`, `<https://…|label>`. */
-function plain(marked: string): string {
-  const bar = marked.indexOf('|');
-  const target = decoded(bar < 0 ? marked : marked.slice(0, bar));
-  const label = bar < 0 ? '' : decoded(marked.slice(bar + 1));
-  if (target.startsWith('#')) return `#${label || target.slice(1)}`;
-  if (target.startsWith('!')) return label || `@${target.slice(1)}`;
-  return label === '' || label === target ? target : `${label} (${target})`;
-}
-
-function decoded(text: string): string {
-  return text.replace(/&(amp|lt|gt);/g, (_, name: string) => ENTITIES[name] ?? '');
 }

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import type { ImportJob } from '#services/cli/import/import.model.ts';
 import { openSource } from '#services/cli/import/open-source.ts';
 import { zipOf } from '#test/support/zip.ts';
 import type { ZipEntry } from '#test/support/zip.ts';
@@ -60,6 +61,58 @@ describe("a .zip with Slack's export", () => {
     const packed = sample.map((entry) => ({ ...entry, name: `My export/${entry.name}` }));
     const junk = { name: '__MACOSX/channels.json', content: 'junk' };
     expect(await jobsOf(await archive(zipOf([junk, ...packed])))).toEqual(await jobsOf(SAMPLE));
+  });
+
+  it('may hold private channels and direct messages, with or without public channels', async () => {
+    const days = (folder: string, text: string) => ({
+      name: `${folder}/2026-03-02.json`,
+      content: JSON.stringify([{ ...message, text }]),
+    });
+    const entries: ZipEntry[] = [
+      { name: 'users.json', content: JSON.stringify([{ id: 'U1', name: 'ada' }]) },
+      { name: 'groups.json', content: JSON.stringify([{ id: 'G1', name: 'secret', members: ['U1'] }]) },
+      { name: 'mpims.json', content: JSON.stringify([{ id: 'G2', name: 'mpdm-a--b-1', members: ['U1', 'U2'] }]) },
+      { name: 'dms.json', content: JSON.stringify([{ id: 'D1', members: ['U1', 'U2'] }]) },
+      days('secret', 'one'),
+      days('mpdm-a--b-1', 'two'),
+      days('D1', 'three'),
+      days('gone', 'four'),
+      { name: 'gone/canvas.json', content: '{}' },
+    ];
+    const jobs = (await jobsOf(await archive(zipOf(entries)))) as ImportJob[];
+    const kinds = jobs
+      .filter(({ messages }) => messages.length > 0)
+      .map(({ channel, messages }) => [
+        channel?.body.name,
+        channel?.body.meta_data?.['source_kind'],
+        messages.map(({ body }) => body.content),
+      ]);
+    expect(kinds).toEqual([
+      ['ada, U2', 'direct_message', [[{ type: 'text', text: 'three' }]]],
+      ['mpdm-a--b-1', 'group_message', [[{ type: 'text', text: 'two' }]]],
+      ['secret', 'private_channel', [[{ type: 'text', text: 'one' }]]],
+    ]);
+    expect(jobs.flatMap(({ bad }) => bad)).toEqual([
+      { file: 'gone/2026-03-02.json', line: null, reason: 'no list of the export has a channel of this folder' },
+    ]);
+  });
+
+  it('may hold names without the flag that says UTF-8, in UTF-8 or in cp437', async () => {
+    const named = (name: string, raw: Buffer): ZipEntry[] => [
+      { name: 'users.json', content: '[]' },
+      { name: 'channels.json', content: JSON.stringify([{ id: 'C1', name }]) },
+      { name: raw, content: JSON.stringify([message]) },
+    ];
+    const cp437 = Buffer.from('b\x81ro/2026-03-02.json', 'latin1');
+    for (const entries of [
+      named('büro', Buffer.from('büro/2026-03-02.json')),
+      named('büro', cp437),
+      named('日本', Buffer.from('日本/2026-03-02.json')),
+    ]) {
+      const jobs = (await jobsOf(await archive(zipOf(entries)))) as ImportJob[];
+      expect(jobs.flatMap(({ bad }) => bad)).toEqual([]);
+      expect(jobs.flatMap(({ messages }) => messages)).toHaveLength(1);
+    }
   });
 
   it('may spell its names with ./ and doubled slashes', async () => {
@@ -167,7 +220,7 @@ describe('a source that is not a regular file', () => {
   it('is named by its path in the folder of an export', async () => {
     const folder = join(work, 'with-pipes');
     await mkdir(join(folder, 'lab'), { recursive: true });
-    for (const { name, content } of small) await writeFile(join(folder, name), content);
+    for (const { name, content } of small) await writeFile(join(folder, String(name)), content);
     await pipe(join(folder, 'lab/2026-03-03.json'));
     await symlink('/dev/zero', join(folder, 'lab/2026-03-04.json'));
     await symlink('missing', join(folder, 'lab/2026-03-05.json'));

@@ -1,12 +1,14 @@
 /*
  * ChatGPT's export, `conversations.json`: an array of conversations. `mapping` is a tree of messages by the ids of its
  * nodes; the branch that ends at `current_node` is what the person saw last, and the other branches are answers that
- * were generated again and questions that were edited.
+ * were generated again and questions that were edited. The ids of conversations and nodes are the same in all exports
+ * of an account, so a later export adds what is new.
  */
 import { z } from 'zod';
 
 import { hasContent, piecesOf, type Leftovers, type Piece } from './content-parts.ts';
-import { conversationOf, inMessage, objectOfLine, TurnTree, type Conversation } from './conversation.ts';
+import { conversationOf, inMessage, objectOfLine, TurnTree } from './conversation.ts';
+import type { About, Conversation } from './conversation.ts';
 import { asObject, BadInput, parsedBy, textItems, type Place } from './import.model.ts';
 import { addPieces, restOf } from './messages.format.ts';
 
@@ -28,6 +30,8 @@ type Message = z.infer<typeof message>;
 export function parseChatgpt(line: string, place: Place): Conversation {
   const source = objectOfLine(line);
   const { mapping, current_node: current, create_time: created, ...rest } = source;
+  const id = source['conversation_id'] ?? source['id'];
+  const identity = typeof id === 'string' && id !== '' ? id : undefined;
   const nodes = nodesOf(mapping);
   const tree = new TurnTree(place);
   const branch = branchOf(nodes, current);
@@ -36,34 +40,46 @@ export function parseChatgpt(line: string, place: Place): Conversation {
   pending.sort((one, other) => Number(branch.has(other.id)) - Number(branch.has(one.id)));
   const seen = new Set<string>();
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    const { id, position, parent } = next;
+    const { id, position, parent, parentKey } = next;
     const one = nodes.get(id);
     if (one === undefined || seen.has(id)) continue;
     seen.add(id);
     tree.position = position;
     const before = tree.messages.length;
     const marks = { source_id: id, ...(parent && { source_parent_id: parent }) };
-    inMessage(tree, `message ${id}`, (left) =>
-      addNode(tree, one, branch.has(id) ? marks : { ...marks, source_branch: 'other' }, left),
-    );
-    const at = { position: tree.position, parent: tree.messages.length > before ? id : parent };
-    const children = (one.children ?? []).map((child) => ({ id: child, ...at }));
+    const about = {
+      marks: branch.has(id) ? marks : { ...marks, source_branch: 'other' },
+      ...(next.hasAlternatives && parentKey !== undefined && { after: parentKey }),
+    };
+    if (identity !== undefined) tree.from(id);
+    inMessage(tree, `message ${id}`, (left) => addNode(tree, one, about, left));
+    const last = tree.messages.length > before ? tree.messages.at(-1)?.key : undefined;
+    const children = (one.children ?? []).map((child) => ({
+      id: child,
+      position: tree.position,
+      parent: last === undefined ? parent : id,
+      parentKey: last ?? parentKey,
+      hasAlternatives: (one.children ?? []).length > 1,
+    }));
     children.sort((a, b) => Number(branch.has(a.id)) - Number(branch.has(b.id)));
     pending.push(...children.toReversed());
   }
   if (seen.size < nodes.size) tree.report(`${nodes.size - seen.size} messages cannot be reached from the first one`);
-  return conversationOf({ place, line, format: 'chatgpt' }, { ...rest, created_at: created }, tree);
+  return conversationOf({ place, line, format: 'chatgpt', identity }, { ...rest, created_at: created }, tree);
 }
 
 interface Next {
   readonly id: string;
   readonly position: TurnTree['position'];
-  /** The last message above that was imported. */
+  /** The last message above that was imported, by its id in the source and its key. */
   readonly parent: string | null;
+  readonly parentKey: string | undefined;
+  /** Whether its node has siblings. */
+  readonly hasAlternatives: boolean;
 }
 
 function start(id: string): Next {
-  return { id, position: { root: null, pending: [] }, parent: null };
+  return { id, position: { root: null, pending: [] }, parent: null, parentKey: undefined, hasAlternatives: false };
 }
 
 function nodesOf(mapping: unknown): ReadonlyMap<string, Node> {
@@ -81,7 +97,7 @@ function branchOf(nodes: ReadonlyMap<string, Node>, current: unknown): ReadonlyS
 }
 
 /** Roots, and the hidden instructions that are empty, are no messages. */
-function addNode(tree: TurnTree, { message: input }: Node, marks: Record<string, unknown>, left: Leftovers): void {
+function addNode(tree: TurnTree, { message: input }: Node, placed: About, left: Leftovers): void {
   if (input === null || input === undefined) return;
   const { id: _id, author, content, recipient, create_time: time, ...other } = parsedBy(message, input);
   const { role, name, ...rest } = author;
@@ -89,7 +105,7 @@ function addNode(tree: TurnTree, { message: input }: Node, marks: Record<string,
   const isShown = role !== 'system' || pieces.length > 0;
   if (!isShown) return;
   const metadata = restOf({ ...other, ...(hasContent(rest['metadata']) && { author: rest }) }, left);
-  const about = { name: name ?? undefined, time, marks, metadata, sourceRole: role };
+  const about = { ...placed, name: name ?? undefined, time, metadata, sourceRole: role };
   addPieces(tree, role === 'assistant' ? 'agent' : role === 'tool' ? 'result' : role, pieces, about);
 }
 

@@ -31,16 +31,24 @@ export function objectOfLine(line: string): Record<string, unknown> {
   return found;
 }
 
+export interface ConversationOrigin {
+  readonly place: Place;
+  readonly line: string;
+  readonly format: string;
+  /** The id that the conversation has in all files of the source, if its messages have such ids, too. */
+  readonly identity?: string | undefined;
+}
+
 /**
- * The channel of a conversation. The text of the line, its number and the name of the file identify it: the same
- * text on another line, or another text in a file of the same name, is another conversation.
+ * The channel of a conversation. Without an id, the text of the line, its number and the name of the file identify it:
+ * the same text on another line, or another text in a file of the same name, is another conversation.
  *
  * @param source members of the line besides its messages. `tools` are definitions of the tools that the agent could
  * call. If they exceed the limits of a channel's map, they are stored as text, or left out
  * @throws BadInput for an empty conversation, or a channel that the API would refuse
  */
 export function conversationOf(
-  { place, line, format }: { readonly place: Place; readonly line: string; readonly format: string },
+  { place, line, format, identity }: ConversationOrigin,
   source: Record<string, unknown>,
   tree: TurnTree,
 ): Conversation {
@@ -68,7 +76,7 @@ export function conversationOf(
     participants: participantsOf(messages),
     meta_data: withSourceFields(withTools, other, leftOut),
   };
-  const key = `${format}\n${place.file}\n${place.item ?? place.line}\n${line}`;
+  const key = `${format}\n${identity ?? `${place.file}\n${place.item ?? place.line}\n${line}`}`;
   const body = parsedBy(createChannelBody, channel, '', 'channel: ');
   return { channel: { key, place, body }, messages, bad, leftOut };
 }
@@ -116,7 +124,12 @@ export interface About {
   readonly metadata?: Record<string, unknown>;
   /** Kept beside `source_time`. */
   readonly marks?: Record<string, unknown>;
+  /** Key of the message before a question that has alternatives. */
+  readonly after?: string | undefined;
 }
+
+/** Of a question; its answers and their tool calls are deeper. The API accepts 64. */
+const MAX_DEPTH = 60;
 
 interface PendingCall {
   readonly key: string;
@@ -136,8 +149,10 @@ export class TurnTree {
   readonly bad: Problem[] = [];
   readonly leftOut: string[] = [];
   readonly #place: Place;
+  readonly #depths = new Map<string, number>();
   #root: string | null = null;
   #pending: readonly PendingCall[] = [];
+  #source = { name: 'message', first: 0 };
 
   constructor(place: Place) {
     this.#place = place;
@@ -153,17 +168,24 @@ export class TurnTree {
     this.#pending = pending;
   }
 
+  /** The messages that follow get keys of this id of the source, instead of their positions. */
+  from(id: string): void {
+    this.#source = { name: id, first: this.messages.length };
+  }
+
   /** Reports a message, or a part of one, that is left out. */
   report(reason: string): void {
     this.bad.push({ ...this.#place, reason });
   }
 
+  /** @param about its `after` is the message that an edited question follows, as the question before the edit does */
   user(content: Content, about: About = {}): void {
     const participant = {
       type: 'non_authenticated_user',
       user_metadata: about.name === undefined ? null : { name: about.name },
     };
-    this.#root = this.#add({ participant, content, content_role: 'user_message' }, null, about);
+    const after = about.after !== undefined && this.#depthBelow(about.after) < MAX_DEPTH ? about.after : null;
+    this.#root = this.#add({ participant, content, content_role: 'user_message' }, after, about);
     this.#pending = [];
   }
 
@@ -221,12 +243,18 @@ export class TurnTree {
   }
 
   #add(body: object, parentKey: string | null, { time, metadata = {}, marks }: About): string {
-    const key = `message ${this.messages.length}`;
+    const key = `${this.#source.name} ${this.messages.length - this.#source.first}`;
+    this.#depths.set(key, this.#depthBelow(parentKey));
     const at = sourceTime(time);
     const all = withSourceFields({ ...marks, ...(at !== null && { source_time: at }) }, metadata, this.leftOut);
     const checked = checkedMessage({ ...body, metadata: Object.keys(all).length === 0 ? null : all });
-    this.messages.push({ place: this.#place, key, parentKey, body: checked });
+    const startsTurn = checked.content_role === 'user_message' && parentKey !== null;
+    this.messages.push({ place: this.#place, key, parentKey, body: checked, ...(startsTurn && { startsTurn }) });
     return key;
+  }
+
+  #depthBelow(parentKey: string | null): number {
+    return parentKey === null ? 1 : (this.#depths.get(parentKey) ?? 0) + 1;
   }
 }
 

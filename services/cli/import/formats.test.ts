@@ -371,6 +371,55 @@ describe("ChatGPT's conversations", () => {
     });
   });
 
+  it('keep edited questions beside each other, each in a turn of its own', () => {
+    const edited = {
+      ...mapping,
+      old: { ...mapping.old, children: ['thanks', 'sure'] },
+      sure: { parent: 'old', children: ['yes'], message: said('user', 'Sure?') },
+      yes: { parent: 'sure', children: [], message: said('assistant', 'Yes.') },
+    };
+    const { messages } = parseChatgpt(JSON.stringify({ id: 'c', mapping: edited, current_node: 'yes' }), place);
+    const found = messages.map(({ key, parentKey, startsTurn = false }) => [key, parentKey, startsTurn]);
+    expect(found.slice(-4)).toEqual([
+      ['old 0', 'q 0', false],
+      ['thanks 0', 'old 0', true],
+      ['sure 0', 'old 0', true],
+      ['yes 0', 'sure 0', false],
+    ]);
+  });
+
+  it('keep edited questions of any number, as roots where the API accepts no deeper ones', () => {
+    const count = 200;
+    const deep = Object.fromEntries(
+      Array.from({ length: count }, (_, n) => [
+        [`q${n}`, { parent: n ? `a${n - 1}` : null, children: [`a${n}`], message: said('user', 'q') }],
+        [`e${n}`, { parent: n ? `a${n - 1}` : null, children: [], message: said('user', 'e') }],
+        [`a${n}`, { parent: `q${n}`, children: [`q${n + 1}`, `e${n + 1}`], message: said('assistant', 'a') }],
+      ]).flat(),
+    );
+    const { messages } = parseChatgpt(JSON.stringify({ id: 'c', mapping: deep }), place);
+    expect(messages).toHaveLength(3 * count);
+    const depths = new Map<string | null, number>([[null, 0]]);
+    for (const { key, parentKey } of messages) depths.set(key, (depths.get(parentKey) ?? NaN) + 1);
+    expect(Math.max(...depths.values())).toBeLessThanOrEqual(64);
+  });
+
+  it('have the same keys in a later export, where ids identify them', () => {
+    const first = parseChatgpt(JSON.stringify({ id: 'c', title: 'a', mapping, current_node: 'answer' }), place);
+    const more = {
+      ...mapping,
+      answer: { ...mapping.answer, children: ['next'] },
+      next: { parent: 'answer', children: [], message: said('user', 'And now?') },
+    };
+    const later = parseChatgpt(
+      JSON.stringify({ conversation_id: 'c', title: 'b', mapping: more, current_node: 'next' }),
+      { file: 'conversations-003.json', line: 1, item: 9 },
+    );
+    expect(later.channel.key).toBe(first.channel.key);
+    const keys = first.messages.map(({ key }) => key);
+    expect(later.messages.map(({ key }) => key)).toEqual([...keys, 'next 0']);
+  });
+
   it('end with the branch that was shown last', () => {
     expect(parse('thanks').messages.at(-1)?.body.metadata).toMatchObject({ source_id: 'thanks' });
   });

@@ -121,7 +121,7 @@ export class ImportTarget {
   }
 
   async #prepare(channelId: EntityId, message: MessageDraft): Promise<Prepared> {
-    const { key, parentKey, keepsIds, body } = message;
+    const { key, parentKey, keepsIds, startsTurn, body } = message;
     const spanOf = (name: string): string => (keepsIds ? name : derivedId(channelId, name));
     const context = this.#context(derivedId(channelId, `post ${key}`));
     const participant = body.participant && (await this.#participant(body.participant));
@@ -129,6 +129,7 @@ export class ImportTarget {
       ...body,
       ...(participant && { participant }),
       span_id: spanOf(key),
+      ...(startsTurn && { interaction_id: spanOf(key) }),
       parent_span_id: parentKey === null ? null : spanOf(parentKey),
     };
     const { interaction } = await interactionToPost(context, named, {

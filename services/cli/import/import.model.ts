@@ -37,6 +37,8 @@ export interface MessageDraft {
   readonly parentKey: string | null;
   /** The source may lack the parent: then the message becomes a root. */
   readonly parentMayBeMissing?: boolean;
+  /** Begins a turn although it has a parent. */
+  readonly startsTurn?: boolean;
   /** Keeps the span and turn ids of the source, which are ids of Parley already. */
   readonly keepsIds?: boolean;
   readonly body: PostInteractionBody;

@@ -317,6 +317,54 @@ describe('parley import', () => {
     ]);
   });
 
+  it("adds what is new in a later export of ChatGPT's", { timeout: 60_000 }, async () => {
+    const { id, key } = await organization();
+    const said = (role: string, text: string) => ({
+      author: { role },
+      content: { content_type: 'text', parts: [text] },
+    });
+    const mapping = {
+      a: { parent: null, children: ['b'], message: said('user', 'question') },
+      b: { parent: 'a', children: [], message: said('assistant', 'answer') },
+    };
+    const later = {
+      a: mapping.a,
+      b: { ...mapping.b, children: ['c', 'd'] },
+      c: { parent: 'b', children: [], message: said('user', 'more') },
+      d: { parent: 'b', children: ['e'], message: said('user', 'more, edited') },
+      e: { parent: 'd', children: [], message: said('assistant', 'last') },
+    };
+    const save = async (name: string, ...talks: object[]): Promise<string> => {
+      const path = join(work, name);
+      await writeFile(path, JSON.stringify(talks));
+      return path;
+    };
+    const first = await save('first.json', { id: 'talk', title: 'Talk', mapping, current_node: 'b' });
+    const second = await save(
+      'second.json',
+      { id: 'other', title: 'Other', mapping, current_node: 'b' },
+      { id: 'talk', title: 'Talk', mapping: later, current_node: 'e' },
+    );
+    const run = async (path: string) => JSON.parse((await parley('import', path, '-o', id, '--json')).stdout);
+    expect(await run(first)).toMatchObject({ imported: 2, already: 0, bad: 0 });
+    expect(await run(second)).toMatchObject({ imported: 5, already: 2, bad: 0 });
+    const channels = await channelsOf(key);
+    expect(channels.map(({ name }) => name).sort()).toEqual(['Other', 'Talk']);
+    const talk = channels.find(({ name }) => name === 'Talk');
+    const interactions = await interactionsOf(key, talk?.id ?? '');
+    const [, answer, one, edited, last] = interactions;
+    expect(interactions.map(({ content }) => content[0]?.['text'])).toEqual([
+      'question',
+      'answer',
+      'more',
+      'more, edited',
+      'last',
+    ]);
+    expect([one, edited].map((each) => each?.parent_span_id)).toEqual([answer?.span_id, answer?.span_id]);
+    expect(new Set([answer, one, edited].map((each) => each?.interaction_id)).size).toBe(3);
+    expect(last).toMatchObject({ parent_span_id: edited?.span_id, interaction_id: edited?.interaction_id });
+  });
+
   it('fails if nothing could be imported', { timeout: 60_000 }, async () => {
     const path = join(work, 'nothing.jsonl');
     await writeFile(path, 'hello\n');

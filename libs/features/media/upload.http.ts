@@ -214,7 +214,9 @@ async function continued(
   upload: Upload,
 ): Promise<number> {
   try {
-    const offset = await uploads.append(upload, arrivingBody(request, { isResumable: true }), async (file) => {
+    const content = arrivingBody(request, { isResumable: true });
+    const hasEnded = () => request.raw.destroyed;
+    const offset = await uploads.append(upload, content, hasEnded, async (file) => {
       const created = await createItem(request, { media }, { ...upload.described, sourceUrl: null, file }, upload.id);
       const item = new EntityReplies(media, {}).accepted(request, reply, created);
       if (item.file?.hash !== file.hash) throw new UploadContinued();

@@ -64,6 +64,8 @@ export class Uploads {
   readonly #redis: RedisClient;
   readonly #functions: FunctionLibrary;
   readonly #blobs: BlobStore;
+  /** Requests of this process that continue uploads: the newest of each. */
+  readonly #continuing = new Map<EntityId, { readonly hasEnded: () => boolean; readonly stored: Promise<unknown> }>();
 
   constructor(redis: RedisClient, blobs: BlobStore) {
     this.#redis = redis;
@@ -76,8 +78,15 @@ export class Uploads {
     await this.#call('begin', uploadKey(organizationId, id), [JSON.stringify(upload), upload.expiresAtMs]);
   }
 
-  /** @returns null if the organization has no such upload */
+  /**
+   * What a request of this process has brought counts once the request has ended: a client whose connection broke asks
+   * for the offset at once, while its last part is being stored.
+   *
+   * @returns null if the organization has no such upload
+   */
   async find(organizationId: EntityId, id: EntityId): Promise<Upload | null> {
+    const continuing = this.#continuing.get(id);
+    if (continuing?.hasEnded() === true) await continuing.stored;
     const key = uploadKey(organizationId, id);
     const { upload, ...parts } = await this.#redis.send(key, (node) => node.hgetall(key));
     if (upload === undefined) return null;
@@ -93,11 +102,28 @@ export class Uploads {
   /**
    * Continues an upload. What arrives before `content` fails is kept.
    *
+   * @param hasEnded whether nothing more of `content` will arrive
    * @param complete called with the whole file before the last part is kept: if it fails, the client repeats that part
    * @returns the offset after it
    * @throws UploadContinued; UploadGone; BlobTooLarge; the error of `content`; `Fault` `store_unavailable`
    */
   async append(
+    upload: Upload,
+    content: AsyncIterable<Uint8Array>,
+    hasEnded: () => boolean,
+    complete: (file: Blob) => Promise<void>,
+  ): Promise<number> {
+    const appended = this.#append(upload, content, complete);
+    const continuing = { hasEnded, stored: appended.catch(() => undefined) };
+    this.#continuing.set(upload.id, continuing);
+    try {
+      return await appended;
+    } finally {
+      if (this.#continuing.get(upload.id) === continuing) this.#continuing.delete(upload.id);
+    }
+  }
+
+  async #append(
     upload: Upload,
     content: AsyncIterable<Uint8Array>,
     complete: (file: Blob) => Promise<void>,

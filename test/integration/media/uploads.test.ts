@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 import { Upload } from 'tus-js-client';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
 import { parseConfig } from '#libs/platform/config/index.ts';
@@ -161,6 +161,32 @@ describe('a resumable upload', () => {
     });
     expect(progress.slice(0, 2)).toEqual([before + 3 * MIB, before + 6 * MIB]);
     expect((await item(idOf(address))).file.equals(file)).toBe(true);
+  });
+
+  it('has the offset after what a request has brought that has ended, once that is stored', async () => {
+    const file = randomBytes(2 * MIB);
+    const address = await begin(file.length);
+    const { blobs } = api.api.stores.platform;
+    const [ended, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const put = blobs.put.bind(blobs);
+    const holding = vi.spyOn(blobs, 'put').mockImplementation(async (...args) => {
+      const blob = await put(...args);
+      ended.resolve();
+      await released.promise;
+      return blob;
+    });
+    const headers = { 'content-type': PART, 'upload-offset': 0, 'content-length': file.length };
+    const { request } = open('PATCH', new URL(address, first).href, headers);
+    await write(request, file.subarray(0, MIB));
+    request.destroy();
+    await ended.promise;
+    const offset = offsetOf(address);
+    await Promise.race([offset, send('GET', UPLOADS)]);
+    released.resolve();
+    expect(Number(await offset)).toBeGreaterThan(0);
+    holding.mockRestore();
+    const rest = file.subarray(Number(await offset));
+    expect((await append(address, file.length - rest.length, rest)).status).toBe(204);
   });
 
   it('is created by a client of tus', async () => {

@@ -12,6 +12,8 @@ export interface CliParts {
   openSession(options?: SessionOptions): Promise<Session>;
   /** Writes to standard output. */
   print(text: string): void;
+  /** The same, until the system has taken the text. @throws the error of a reader that has gone (EPIPE), or a full disk */
+  write(text: string): Promise<void>;
   /** Standard error if it is a terminal, for progress bars. */
   readonly terminal: NodeJS.WriteStream | undefined;
   /** Standard output if it is a terminal, for colours. */

@@ -24,14 +24,25 @@ export function isFileError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error && 'path' in error;
 }
 
+/** Whether the reader of standard output, such as `head`, has closed it. */
+export function isReaderGone(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EPIPE';
+}
+
 /** The reason of an error of the file system, for the operator. */
 export function fileProblem({ code = '', message }: NodeJS.ErrnoException): string {
   return FILE_PROBLEMS[code] ?? message;
+}
+
+/** Files that are open already have no path in their errors. */
+export function isWriteError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && error.syscall === 'write' && !('path' in error);
 }
 
 /** Lines for the operator, with a stack trace only for bugs. */
 export function errorLines(error: unknown): readonly string[] {
   if (error instanceof CliError || error instanceof Fault) return [error.message];
   if (isFileError(error)) return [`${error.path} cannot be used: ${fileProblem(error)}`];
+  if (isWriteError(error)) return [`the output cannot be written: ${fileProblem(error)}`];
   return refusalLines(error) ?? [error instanceof Error ? (error.stack ?? error.message) : String(error)];
 }

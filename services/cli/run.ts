@@ -1,3 +1,5 @@
+import { promisify } from 'node:util';
+
 import { redacted } from '#libs/kernel/secrets.ts';
 import { parseConfig, type Variables } from '#libs/platform/config/index.ts';
 
@@ -11,6 +13,7 @@ export async function runCli(argv: readonly string[], environment: Variables): P
     environment,
     openSession: (options) => openSession(parseConfig(environment), options),
     print: (text) => void process.stdout.write(text),
+    write: promisify((text: string, done: (error?: Error | null) => void) => void process.stdout.write(text, done)),
     screen: process.stdout.isTTY === true && !environment['NO_COLOR'] ? process.stdout : undefined,
     terminal: process.stderr.isTTY === true ? process.stderr : undefined,
   });

@@ -4,7 +4,7 @@ import { refusalOf, SubscriptionError } from '#libs/client/src/index.ts';
 import type { ChannelSubscription, ParleyClient, SubscriptionState } from '#libs/client/src/index.ts';
 
 import { ORGANIZATION_OPTION, type CliParts } from './command-context.ts';
-import { CliError } from './errors.ts';
+import { CliError, isReaderGone } from './errors.ts';
 import { openAccess, type Access, type AccessOptions } from './access.ts';
 import { coloured, plain, TailLines } from './tail.lines.ts';
 
@@ -30,8 +30,6 @@ async function run(parts: CliParts, channelId: string, options: TailOptions): Pr
   const onInterrupt = (): void => stop.abort();
   process.on('SIGINT', onInterrupt);
   process.on('SIGTERM', onInterrupt);
-  // `parley tail … | head`
-  process.stdout.on('error', onInterrupt);
   try {
     const access = await openAccess(parts, options, { name: 'tail', scopes: ['read'] });
     try {
@@ -44,7 +42,6 @@ async function run(parts: CliParts, channelId: string, options: TailOptions): Pr
   } finally {
     process.off('SIGINT', onInterrupt);
     process.off('SIGTERM', onInterrupt);
-    process.stdout.off('error', onInterrupt);
   }
 }
 
@@ -85,17 +82,35 @@ async function follow({ parts, options, channelId, after, lines, client, signal 
       status.show(lines.draft(interactionId, text, screen.columns)),
     );
   }
+  // The subscription's cursor would include events whose lines the reader cannot get.
+  let written = after ?? null;
+  let isClosed = false;
   try {
     for await (const event of subscription) {
       status.clear();
-      parts.print(`${options.json === true ? JSON.stringify(event) : lines.event(event)}\n`);
+      written ??= event.seq - 1;
+      isClosed = !(await isTaken(parts, `${options.json === true ? JSON.stringify(event) : lines.event(event)}\n`));
+      if (isClosed) break;
+      written = event.seq;
     }
   } catch (error) {
-    if (!ended(error, subscription)) throw refused(error, subscription, channelId);
+    if (!ended(error, subscription)) throw refused(error, resumption(channelId, written));
   } finally {
     status.clear();
+    subscription.close();
   }
-  if (signal.aborted) say(`stopped; resume with: ${resumption(subscription, channelId)}`);
+  if (signal.aborted || isClosed) say(`stopped; resume with: ${resumption(channelId, written ?? subscription.cursor)}`);
+}
+
+/** False if the reader, such as `head`, has closed the pipe. */
+async function isTaken({ write }: CliParts, text: string): Promise<boolean> {
+  try {
+    await write(text);
+    return true;
+  } catch (error) {
+    if (isReaderGone(error)) return false;
+    throw error;
+  }
 }
 
 /** The end of an archived channel is not an error. */
@@ -105,14 +120,14 @@ function ended(error: unknown, { cursor }: ChannelSubscription): boolean {
   return true;
 }
 
-function refused(error: unknown, subscription: ChannelSubscription, channelId: string): unknown {
+function refused(error: unknown, resume: string): unknown {
   if (!(error instanceof SubscriptionError)) return error;
   // From the cursor, it would end the same way.
   if (error.code === 'events_gone') return new CliError(error.message);
-  return new CliError(`${error.message}\nresume with: ${resumption(subscription, channelId)}`);
+  return new CliError(`${error.message}\nresume with: ${resume}`);
 }
 
-function resumption({ cursor }: ChannelSubscription, channelId: string): string {
+function resumption(channelId: string, cursor: number | null): string {
   return `npx parley tail ${channelId}${cursor === null ? '' : ` --after ${cursor}`}`;
 }
 

@@ -32,6 +32,7 @@ export async function runParley(environment: Environment, ...args: string[]): Pr
     environment,
     openSession: (options) => openSession(parseConfig(environment), options),
     print: (text) => (stdout += text),
+    write: async (text) => void (stdout += text),
     screen: undefined,
     terminal: undefined,
   });

@@ -7,20 +7,22 @@ export interface ZipEntry {
   readonly content: string | Buffer;
   /** The size that the archive declares, if it differs. */
   readonly saysBytes?: number;
+  /** Says that a password is needed. */
+  readonly encrypted?: boolean;
 }
 
 export function zipOf(entries: readonly ZipEntry[]): Buffer {
   const files: Buffer[] = [];
   const directory: Buffer[] = [];
   let offset = 0;
-  for (const { name, content, saysBytes } of entries) {
+  for (const { name, content, saysBytes, encrypted = false } of entries) {
     const bytes = Buffer.from(content);
     const packed = deflateRawSync(bytes);
     const file = Buffer.from(name);
     // Version, flags (names are UTF-8), method, time and date, checksum, sizes, lengths of name and extra.
     const common = Buffer.alloc(26);
     common.writeUInt16LE(20, 0);
-    common.writeUInt16LE(typeof name === 'string' ? 0x800 : 0, 2);
+    common.writeUInt16LE((typeof name === 'string' ? 0x800 : 0) | Number(encrypted), 2);
     common.writeUInt16LE(8, 4);
     common.writeUInt32LE(crc32(bytes), 10);
     common.writeUInt32LE(packed.length, 14);

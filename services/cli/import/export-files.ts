@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { openPromise, validateFileName, type Entry, type ZipFile } from 'yauzl';
 
+import { fileProblem } from '../errors.ts';
 import { BadInput } from './import.model.ts';
 
 const CONVERSATIONS = /^conversations(-\d+)?\.json$/;
@@ -52,13 +53,13 @@ export async function openFolder(path: string): Promise<ExportFiles> {
     async read(name) {
       const file = join(path, name);
       const found = await stat(file).catch((error: NodeJS.ErrnoException) => {
-        throw new BadInput(`cannot be read: ${error.code}`);
+        throw new BadInput(`cannot be read: ${fileProblem(error)}`);
       });
       // Reading a pipe or a device may block, or never end.
       if (!found.isFile()) throw new BadInput('not a regular file');
       if (found.size > MAX_FILE_BYTES) throw tooLargeFile();
       return readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-        throw new BadInput(`cannot be read: ${error.code}`);
+        throw new BadInput(`cannot be read: ${fileProblem(error)}`);
       });
     },
     close: () => undefined,
@@ -93,7 +94,7 @@ export async function openZip(path: string): Promise<ExportFiles> {
           (folders.get(folder) ?? []).map(({ name, entry }) => ({ name, bytes: entry.uncompressedSize })),
         ),
       read: async (file) => readEntry(zip, entryOf(file)),
-      stream: (file) => zip.openReadStreamPromise(entryOf(file)),
+      stream: (file) => streamOf(zip, entryOf(file)),
       close: () => zip.close(),
     };
   } catch (error) {
@@ -181,10 +182,19 @@ export async function conversationFilesOf(files: ExportFiles): Promise<{ name: s
   return found.filter(({ name }) => CONVERSATIONS.test(name)).sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
+/** @throws BadInput */
+async function streamOf(zip: ZipFile, entry: Entry) {
+  if (entry.isEncrypted()) throw new BadInput('is protected by a password: pack the export without one');
+  return zip.openReadStreamPromise(entry).catch((error: unknown) => {
+    throw new BadInput(`cannot be unpacked: ${reasonOf(error)}`);
+  });
+}
+
 async function readEntry(zip: ZipFile, entry: Entry): Promise<string> {
   if (entry.uncompressedSize > MAX_FILE_BYTES) throw tooLargeFile();
+  const bytes = await streamOf(zip, entry);
   try {
-    return (await buffer(await zip.openReadStreamPromise(entry))).toString();
+    return (await buffer(bytes)).toString();
   } catch (error) {
     // Including: more bytes than the archive's directory states.
     throw new BadInput(`cannot be unpacked: ${reasonOf(error)}`);

@@ -1,6 +1,5 @@
 import { createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
-import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
 import { Command } from 'commander';
@@ -10,7 +9,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 
 import { ORGANIZATION_OPTION, organizationOf, withSession } from '../command-context.ts';
 import type { CliParts, OrganizationOptions } from '../command-context.ts';
-import { CliError } from '../errors.ts';
+import { CliError, fileProblem, isFileError, isReaderGone, isWriteError } from '../errors.ts';
 
 interface ExportOptions extends OrganizationOptions {
   readonly output?: string;
@@ -32,14 +31,18 @@ async function run(parts: CliParts, id: string, options: ExportOptions): Promise
     const channel = await channels.channel(organizationId, id);
     if (channel === null) throw new CliError(`the organization has no channel ${id}`);
     const lines = linesOf(channel.json, interactions.queries, organizationId, id);
-    await write(parts, options.output, Readable.from(lines));
+    await write(parts, options.output, lines);
   });
 }
 
-/** Creates the file atomically. */
-async function write(parts: CliParts, output: string | undefined, lines: Readable): Promise<void> {
+/** Creates the file atomically. The reader of standard output may close it early. */
+async function write(parts: CliParts, output: string | undefined, lines: AsyncIterable<string>): Promise<void> {
   if (output === undefined) {
-    for await (const line of lines) parts.print(String(line));
+    try {
+      for await (const line of lines) await parts.write(line);
+    } catch (error) {
+      if (!isReaderGone(error)) throw error;
+    }
     return;
   }
   const next = `${output}.part`;
@@ -48,13 +51,10 @@ async function write(parts: CliParts, output: string | undefined, lines: Readabl
     await rename(next, output);
   } catch (error) {
     await rm(next, { force: true });
-    throw isOfFiles(error) ? new CliError(`${output} cannot be written: ${error.message}`) : error;
+    throw isFileError(error) || isWriteError(error)
+      ? new CliError(`${output} cannot be written: ${fileProblem(error)}`)
+      : error;
   }
-}
-
-/** Whether the system refuses to write, and not the stores. */
-function isOfFiles(error: unknown): error is NodeJS.ErrnoException {
-  return error instanceof Error && 'syscall' in error;
 }
 
 const PAGE = 200;

@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 
 import { fileProblem } from '../errors.ts';
 import { BadInput, type ImportFormat, type ImportSource } from './import.model.ts';
@@ -24,26 +24,41 @@ export async function openSource(path: string, format: ImportFormat | null): Pro
   if (found.isDirectory()) return openExport(() => openFolder(path), path, format);
   // A source is read more than once, and reading a device may never end.
   if (!found.isFile()) throw new BadInput(`${path} is neither a regular file nor a folder`);
-  if (format === 'slack' || /\.zip$/i.test(path)) return openExport(() => openZip(path), path, format);
+  const head = await headOf(path);
+  if (head.startsWith('1f8b')) throw new BadInput(`${path} is compressed with gzip: unpack it first`);
+  if (format === 'slack' || /\.zip$/i.test(path) || head === ZIP) return openExport(() => openZip(path), path, format);
   const file = await fileOf(path);
   const detected = format ?? (await detectLines(file));
   if (detected === null) throw new BadInput(`the format of ${path} is unknown; name it with --format`);
   return { format: detected, source: await openLines([file], detected) };
 }
 
+const ZIP = '504b0304';
+
+/** The first four bytes, in hexadecimal. */
+async function headOf(path: string): Promise<string> {
+  await using file = await open(path);
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0);
+  return buffer.toString('hex', 0, bytesRead);
+}
+
 async function openExport(
-  open: () => Promise<ExportFiles>,
+  openFiles: () => Promise<ExportFiles>,
   path: string,
   format: ImportFormat | null,
 ): Promise<OpenedSource> {
-  const files = await open();
+  const files = await openFiles();
   try {
     const conversations = await conversationFilesOf(files);
     const detected = conversations.length > 0 ? 'chatgpt' : 'slack';
     if (format !== null && format !== detected)
       throw new BadInput(`${path} is an export of ${detected}, not ${format}`);
-    if (detected === 'slack') return { format: detected, source: await openSlack(open) };
-    const sources = conversations.map(({ name, bytes }) => ({ name, size: bytes, read: () => streamOf(open, name) }));
+    if (detected === 'slack') return { format: detected, source: await openSlack(openFiles) };
+    const sources = conversations.map(({ name, bytes }) => ({
+      name,
+      size: bytes,
+      read: () => streamOf(openFiles, name),
+    }));
     return { format: detected, source: await openLines(sources, detected) };
   } finally {
     files.close();
@@ -51,8 +66,8 @@ async function openExport(
 }
 
 /** Opens the export anew, because it may be read long after it was listed. */
-async function streamOf(open: () => Promise<ExportFiles>, name: string): Promise<AsyncIterable<Buffer>> {
-  const files = await open();
+async function streamOf(openFiles: () => Promise<ExportFiles>, name: string): Promise<AsyncIterable<Buffer>> {
+  const files = await openFiles();
   const chunks = await files.stream(name).catch((error: unknown) => {
     files.close();
     throw error;

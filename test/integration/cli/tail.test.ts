@@ -133,6 +133,27 @@ describe('parley tail', { timeout: 300_000 }, () => {
     expect(own[0]?.revoked_at).not.toBeNull();
   });
 
+  it('prints how to resume after the last event that its reader could get', async () => {
+    const channel = await createChannel();
+    await post(channel, 'one');
+    const { seqs, closeOutput, errors, ended } = tail([channel, '--after', '0', '--json']);
+    await eventually(() => expect(seqs()).toEqual([1, 2]), SOON);
+    closeOutput();
+    await post(channel, 'two', 'three');
+    expect(await ended).toBe(0);
+    expect(errors()).toContain(`parley: stopped; resume with: npx parley tail ${channel} --after 2\n`);
+    // Not even the first event could be written, of a tail that began with new ones.
+    const fresh = tail([channel, '--json']);
+    fresh.closeOutput();
+    await eventually(async () => {
+      await post(channel, 'another');
+      expect(fresh.errors()).toMatch(/resume with: .* --after \d+\n/);
+    }, SOON);
+    expect(await fresh.ended).toBe(0);
+    const resumed = tail([channel, '--json', '--after', /--after (\d+)/.exec(fresh.errors())?.[1] ?? '']);
+    await eventually(() => expect(resumed.lines()[0]).toContain('another'), SOON);
+  });
+
   it('reads an archived channel to its end', async () => {
     const channel = await createChannel();
     expect((await parley.api.post(`/api/v1/channels/${channel}/archive`)).status).toBe(200);

@@ -1,9 +1,11 @@
 /** `parley import` and `parley export` as processes on real stores. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { openDataFolder } from '#infra/data-folder/index.ts';
@@ -444,6 +446,18 @@ describe('parley export', () => {
     const output = join(work, 'no such folder', 'a.jsonl');
     const { exitCode, stderr } = await parley('export', channel?.id ?? '', '--output', output, '-o', id);
     expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/^parley: .*a\.jsonl cannot be written: ENOENT[^\n]*\n$/);
+    expect(stderr).toMatch(/^parley: .*a\.jsonl cannot be written: there is no such file or folder\n$/);
+    const taken = await parley('export', channel?.id ?? '', '--output', work, '-o', id);
+    expect(taken.stderr).toBe(`parley: ${work} cannot be written: it is a folder\n`);
+    await using full = await open('/dev/full', 'w');
+    const child = spawn(process.execPath, [PARLEY_COMMAND, 'export', channel?.id ?? '', '-o', id], {
+      env: env(),
+      stdio: ['ignore', full.fd, 'pipe'],
+    });
+    const [said] = await Promise.all([text(Readable.from(child.stderr ?? [])), once(child, 'exit')]);
+    expect({ said, exitCode: child.exitCode }).toEqual({
+      said: 'parley: the output cannot be written: the disk is full\n',
+      exitCode: 1,
+    });
   });
 });

@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { ImportJob } from '#services/cli/import/import.model.ts';
@@ -115,6 +116,29 @@ describe("a .zip with Slack's export", () => {
     }
   });
 
+  it('is recognised without its ending, and is refused in a sentence where it cannot be unpacked', async () => {
+    const bytes = zipOf(small);
+    const saved = async (name: string, content: Buffer | string): Promise<string> => {
+      const path = join(work, name);
+      await writeFile(path, content);
+      return path;
+    };
+    expect(await jobsOf(await saved('no-ending', bytes))).toHaveLength(3);
+    for (const [path, reason] of [
+      [
+        await archive(zipOf(small.map((one) => ({ ...one, encrypted: true })))),
+        /users\.json: is protected by a password/,
+      ],
+      [await archive(bytes.subarray(0, bytes.length - 40)), /cannot be read as a \.zip/],
+      [await saved('html.zip', '<html>not found</html>'), /cannot be read as a \.zip/],
+      [await saved('talks.jsonl.gz', gzipSync('{}').subarray(0, 12)), /is compressed with gzip: unpack it first/],
+      [join(work, 'nowhere.zip'), /cannot be read: there is no such file or folder/],
+      [join(SAMPLE, 'users.json/below-a-file'), /cannot be read: a part of the path is not a folder/],
+    ] as const) {
+      await expect(openSource(path, null)).rejects.toThrow(reason);
+    }
+  });
+
   it('may spell its names with ./ and doubled slashes', async () => {
     const packed = sample.map((entry) => ({ ...entry, name: `./exp//${entry.name}` }));
     expect(await jobsOf(await archive(zipOf(packed)))).toEqual(await jobsOf(SAMPLE));
@@ -202,7 +226,7 @@ describe("a folder that is not Slack's export", () => {
       `${folder} holds no export of Slack or ChatGPT: there is no channels.json or conversations.json in it`,
     );
     await writeFile(join(folder, 'channels.json'), '[]');
-    expect(await refusal()).toBe(`${folder}: users.json: cannot be read: ENOENT`);
+    expect(await refusal()).toBe(`${folder}: users.json: cannot be read: there is no such file or folder`);
   });
 });
 
@@ -228,7 +252,10 @@ describe('a source that is not a regular file', () => {
       { messages: [{ body: { content: [{ text: 'hello' }] } }], bad: [] },
       { messages: [], bad: [{ file: 'lab/2026-03-03.json', reason: 'not a regular file' }] },
       { messages: [], bad: [{ file: 'lab/2026-03-04.json', reason: 'not a regular file' }] },
-      { messages: [], bad: [{ file: 'lab/2026-03-05.json', reason: 'cannot be read: ENOENT' }] },
+      {
+        messages: [],
+        bad: [{ file: 'lab/2026-03-05.json', reason: 'cannot be read: there is no such file or folder' }],
+      },
     ]);
   });
 });

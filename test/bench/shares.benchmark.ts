@@ -11,13 +11,17 @@ import { createApiKey } from '#libs/platform/http/index.ts';
 
 import { measuredTogether } from './benchmark.ts';
 import type { Benchmark } from './benchmark.ts';
-import { startParley } from './child-process.ts';
+import { startChild, startParley } from './child-process.ts';
+import type { StreamsResult, StreamsTask } from './load/streams.process.ts';
 import { percentile } from './statistics.ts';
 
 /** Times that the other organization is measured, alone and beside the load. */
 const MEASUREMENTS = 5;
 
 interface Caller {
+  /** For clients in processes of their own. */
+  readonly origin: string;
+  readonly headers: Readonly<Record<string, string>>;
   call(method: string, path: string, body?: object | Uint8Array): Promise<Response>;
   create(path: string, body: object | Uint8Array): Promise<string>;
 }
@@ -27,6 +31,8 @@ interface Scene {
   readonly other: Caller;
   readonly server: TestServer;
   readonly amount: number;
+  /** Called after the measurement. */
+  readonly cleanUps: (() => Promise<void>)[];
 }
 
 interface Load {
@@ -116,15 +122,23 @@ const LOADS: readonly Load[] = [
     quantile: 0.99,
     measurements: 300,
     measure: ({ other }) => timed(async () => void (await other.call('GET', 'channels?limit=1')).text()),
-    async start({ busy, amount }) {
+    async start({ busy, amount, cleanUps }) {
       const agent = await busy.create('agents', { name: 'Ada' });
-      for (let n = 0; n < 500 * amount; n += 1) {
-        void busy
-          .call('POST', `agents/${agent}/stream_prompt`, { prompt: `What is ${n}?` })
-          .then((response) => response.text())
-          .catch(() => undefined);
-      }
-      await pause(50);
+      // In a process of its own: the time of the other organization's requests must not include that of these clients.
+      const clients = startChild('load/streams.process.ts');
+      cleanUps.push(() => clients.stop());
+      const post = `/api/v1/agents/${agent}/stream_prompt`;
+      const task: StreamsTask = {
+        origin: busy.origin,
+        headers: { ...busy.headers, 'content-type': 'application/json' },
+        clients: Array.from({ length: 500 * amount }, () => ({ post, follow: null })),
+        body: JSON.stringify({ prompt: 'What is it?' }),
+        posts: 1,
+        isParallel: true,
+        mayFail: true,
+      };
+      void clients.ask<StreamsResult>(task).catch(() => undefined);
+      await hasChannel(busy);
     },
   },
 ];
@@ -151,11 +165,12 @@ async function measureLoad(load: Load, amount: number) {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-bench-shares-'));
   const rootKey = createApiKey();
   const server = await startServer();
+  const cleanUps: (() => Promise<void>)[] = [];
   const parley = await startParley(dataDir, rootKey, { env: { FETCH_ALLOW_HOSTS: new URL(server.origin).host } });
   try {
     const root = callerOf(parley.url, rootKey);
     const [busy, other] = [await organization(root, parley.url), await organization(root, parley.url)];
-    const scene = { busy, other, server, amount };
+    const scene = { busy, other, server, amount, cleanUps };
     const graph = await other.create('knowledge', { name: 'own' });
     const run = async (): Promise<number> => {
       const times: number[] = [];
@@ -167,6 +182,7 @@ async function measureLoad(load: Load, amount: number) {
     await load.start(scene);
     return { alone: { ms: alone }, beside: { ms: await run() } };
   } finally {
+    for (const cleanUp of cleanUps) await cleanUp();
     await server.stop();
     await parley.stop();
     await rm(dataDir, { recursive: true, force: true });
@@ -183,19 +199,21 @@ async function organization(root: Caller, url: URL): Promise<Caller> {
 }
 
 function callerOf(url: URL, key: string): Caller {
+  const headers = { authorization: `Bearer ${key}` };
   const call = (method: string, path: string, body?: object | Uint8Array): Promise<Response> => {
     const isFile = body instanceof Uint8Array;
     return fetch(new URL(`/api/v1/${path}`, url), {
       method,
       headers: {
-        authorization: `Bearer ${key}`,
+        ...headers,
         ...(body && { 'content-type': isFile ? 'application/octet-stream' : 'application/json' }),
-        ...(path.endsWith('stream_prompt') && { accept: 'text/event-stream' }),
       },
       ...(body && { body: isFile ? Buffer.from(body) : JSON.stringify(body) }),
     });
   };
   return {
+    origin: url.origin,
+    headers,
     call,
     async create(path, body) {
       const response = await call('POST', path, body);
@@ -216,6 +234,15 @@ async function channelWithAgent(caller: Caller, webhook: string) {
     agent_invocation_behavior: 'all_messages',
   });
   return { channel };
+}
+
+/** With the first prompt of its key. */
+async function hasChannel(caller: Caller): Promise<void> {
+  for (;;) {
+    const { items } = (await (await caller.call('GET', 'channels?limit=1')).json()) as { items: unknown[] };
+    if (items.length > 0) return;
+    await pause(2);
+  }
 }
 
 const message = () => ({ content: [{ type: 'text', text: 'What do you say?' }] });

@@ -15,6 +15,8 @@ export interface StreamsTask {
   readonly posts: number;
   /** Whether clients post at once, or one after the other. */
   readonly isParallel: boolean;
+  /** Whether answers may be refused or fail, as more than the queue of a channel holds. Default: that ends the process. */
+  readonly mayFail?: boolean;
 }
 
 export interface StreamsResult {
@@ -38,7 +40,7 @@ answerTasks(async ({ clients, posts, isParallel, ...task }: StreamsTask): Promis
   return { firsts: of(firsts), all: of(all), tokens: all.length };
 });
 
-type Place = Pick<StreamsTask, 'origin' | 'headers' | 'body'>;
+type Place = Pick<StreamsTask, 'origin' | 'headers' | 'body' | 'mayFail'>;
 
 class Reader {
   readonly #place: Place;
@@ -90,7 +92,8 @@ class Reader {
     const lines = (this.#rest + text).split('\n');
     this.#rest = lines.pop() ?? '';
     for (const line of lines) {
-      if (line.includes('"content_role":"internal_error"')) throw new Error(`a run has failed: ${line}`);
+      const hasFailed = line.includes('"content_role":"internal_error"');
+      if (hasFailed && this.#place.mayFail !== true) throw new Error(`a run has failed: ${line}`);
       if (line.includes('"type":"interaction.completed"')) this.#ended();
       // Other frames hold the text again.
       if (line.includes('"frame":"event"') || line.startsWith('id:')) continue;

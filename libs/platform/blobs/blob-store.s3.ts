@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Readable } from 'node:stream';
 
-import type { S3 } from '@aws-sdk/client-s3';
+import type { ListObjectsV2CommandOutput, S3 } from '@aws-sdk/client-s3';
 
 import { makeFolder } from '#libs/platform/files/index.ts';
 import { pause, retry } from '#libs/platform/lifecycle/index.ts';
@@ -44,7 +44,8 @@ export function s3BlobStore(options: S3Options, folder: string): BlobStore {
 }
 
 interface Found {
-  readonly bytes: number;
+  /** Null if the store does not say so. */
+  readonly bytes: number | null;
   readonly putMs: number;
 }
 
@@ -107,7 +108,7 @@ class S3BlobStore implements BlobStore {
   }
 
   async ping(): Promise<void> {
-    await storage(this.#headBucket());
+    await storage(this.#page('', undefined, 1));
   }
 
   close(): void {
@@ -116,7 +117,7 @@ class S3BlobStore implements BlobStore {
 
   async #publish(blob: Blob, file: FileHandle): Promise<void> {
     const waitUntil = performance.now() + LOCK_WAIT_MS;
-    for (;;) {
+    for (let writes = 1; ; writes += 1) {
       await retry(() => this.#write(blob, file), {
         onFailure(error, failures) {
           if (failures === PUT_ATTEMPTS || !mayPass(error)) throw error;
@@ -127,8 +128,16 @@ class S3BlobStore implements BlobStore {
       const found = await this.#head(blob.hash);
       // By the clock of the store.
       const isLocked = locks.some(({ modifiedMs }) => found !== null && found.putMs - modifiedMs < LOCK_VALID_MS);
-      if (found !== null && !isLocked) return this.#delete(locks);
-      if (isLocked) await this.#released(blob.hash, waitUntil);
+      if (isLocked) {
+        await this.#released(blob.hash, waitUntil);
+        continue;
+      }
+      const bytes = found === null ? 0 : (found.bytes ?? blob.bytes);
+      if (found !== null && bytes === blob.bytes) return this.#delete(locks);
+      if (writes < PUT_ATTEMPTS) continue;
+      throw new Error(
+        `the store has acknowledged ${blob.bytes} bytes of ${nameOf(blob.hash)}, and has ${bytes} of them`,
+      );
     }
   }
 
@@ -178,14 +187,10 @@ class S3BlobStore implements BlobStore {
   async #head(hash: string): Promise<Found | null> {
     const client = await this.#open();
     const found = await client.headObject(this.#object(nameOf(hash))).catch(nullIfNotFound);
-    if (found !== null) return { bytes: found.ContentLength ?? 0, putMs: found.LastModified?.getTime() ?? Infinity };
+    if (found !== null) return { bytes: found.ContentLength ?? null, putMs: found.LastModified?.getTime() ?? Infinity };
     // That reply is the same for a missing bucket.
-    await this.#headBucket();
+    await this.#page('', undefined, 1);
     return null;
-  }
-
-  async #headBucket(): Promise<void> {
-    await (await this.#open()).headBucket({ Bucket: this.#options.bucket });
   }
 
   #source(blob: Blob): BlobSource {
@@ -208,22 +213,34 @@ class S3BlobStore implements BlobStore {
 
   /** Objects whose names, without the prefix of all keys, begin with `start`. */
   async *#objects(start: string): AsyncGenerator<{ readonly key: string; readonly modifiedMs: number }> {
-    const { bucket, prefix } = this.#options;
-    const client = await storage(this.#open());
-    let ContinuationToken: string | undefined;
+    const { prefix } = this.#options;
+    let token: string | undefined;
     do {
-      const page = await storage(
-        client.listObjectsV2({
-          Bucket: bucket,
-          Prefix: `${prefix}${start}`,
-          ...(ContinuationToken && { ContinuationToken }),
-        }),
-      );
+      const page = await storage(this.#page(start, token));
       for (const { Key = '', LastModified } of page.Contents ?? []) {
+        if (!Key.startsWith(`${prefix}${start}`)) continue;
         yield { key: Key.slice(prefix.length), modifiedMs: LastModified?.getTime() ?? Infinity };
       }
-      ContinuationToken = page.NextContinuationToken;
-    } while (ContinuationToken !== undefined);
+      token = page.NextContinuationToken;
+    } while (token !== undefined);
+  }
+
+  /** A part of a list. It must be one: an error or a web page with status 200 would be an empty list. */
+  async #page(start: string, token: string | undefined, size?: number): Promise<ListObjectsV2CommandOutput> {
+    const { bucket, prefix } = this.#options;
+    const page = await (
+      await this.#open()
+    ).listObjectsV2({
+      Bucket: bucket,
+      Prefix: `${prefix}${start}`,
+      ...(token !== undefined && { ContinuationToken: token }),
+      ...(size !== undefined && { MaxKeys: size }),
+    });
+    const { IsTruncated: isTruncated, NextContinuationToken: next } = page;
+    if (isTruncated === undefined) throw new Error('the answer is no list of a bucket (see MEDIA_S3_ENDPOINT)');
+    if (isTruncated && (next === undefined || next === token))
+      throw new Error('a list of the bucket does not continue');
+    return page;
   }
 
   #object(name: string): { readonly Bucket: string; readonly Key: string } {

@@ -38,7 +38,7 @@ export async function connectS3({
   idleMs = IDLE_MS,
 }: S3Options): Promise<S3> {
   const { S3 } = await import('@aws-sdk/client-s3');
-  return new S3({
+  const client = new S3({
     region,
     forcePathStyle: isPathStyle,
     ...(endpoint !== null && { endpoint }),
@@ -59,7 +59,37 @@ export async function connectS3({
       httpsAgent: { maxSockets: MAX_CONNECTIONS },
     },
   });
+  client.middlewareStack.add(
+    (next) => (step) =>
+      next(step).catch((error: S3Error) => {
+        error.message = explained(error);
+        throw error;
+      }),
+    { step: 'initialize', priority: 'high' },
+  );
+  return client;
 }
+
+/** The store's code and sentence, with the variable that they are about. */
+function explained({ name, message, Region: region, $metadata }: S3Error): string {
+  if (message.includes('Deserialization error')) {
+    return `the store answered ${$metadata?.httpStatusCode ?? 'a request'} with a body that is no XML`;
+  }
+  const isAbout = region === undefined ? '' : `, the bucket is in ${region}`;
+  const hint = name in HINTS ? ` (${HINTS[name]}${HINTS[name] === REGION ? isAbout : ''})` : '';
+  return message.startsWith(name) ? `${message}${hint}` : `${name}: ${message}${hint}`;
+}
+
+const REGION = 'MEDIA_S3_REGION is wrong';
+const HINTS: Readonly<Record<string, string>> = {
+  RequestTimeTooSkewed: 'the clock of this machine or that of the store is wrong',
+  PermanentRedirect: REGION,
+  AuthorizationHeaderMalformed: REGION,
+  NoSuchBucket: 'see MEDIA_S3_BUCKET',
+  InvalidAccessKeyId: 'see MEDIA_S3_ACCESS_KEY_ID',
+  SignatureDoesNotMatch: 'see MEDIA_S3_SECRET_ACCESS_KEY',
+  CredentialsProviderError: 'see MEDIA_S3_ACCESS_KEY_ID',
+};
 
 /**
  * Sends a content whose hash is known. The hash is part of the signature, so that every store knows and checks it; the
@@ -109,6 +139,10 @@ async function* cut(content: Readable, start: number, end: number): AsyncGenerat
 }
 
 interface S3Error extends Error {
+  /** Of Node, if there was no reply. */
+  readonly code?: string;
+  /** Where the bucket is, if the store says so. */
+  readonly Region?: string;
   readonly $metadata?: { readonly httpStatusCode?: number };
 }
 
@@ -117,9 +151,14 @@ export function nullIfNotFound(error: S3Error): null {
   throw error;
 }
 
+/** The SDK calls these time-outs as well. */
+const LOST = new Set(['ECONNRESET', 'EPIPE']);
+
 /** Whether another attempt may succeed soon: the connection was lost, or the server has a problem. */
 export function mayPass(error: unknown): boolean {
-  const { name, $metadata } = error as S3Error;
+  const { name, code = '', $metadata } = error as S3Error;
+  if (name === 'TimeoutError' && !LOST.has(code)) return false;
   const status = $metadata?.httpStatusCode ?? 0;
-  return name !== 'TimeoutError' && (status === 0 || status >= 500 || status === 429);
+  // 307: the name of a new bucket is not known everywhere.
+  return status === 0 || status >= 500 || status === 429 || status === 307;
 }

@@ -55,6 +55,39 @@ describe('configuration of S3', () => {
     ]);
   });
 
+  it.each([
+    [{ MEDIA_S3_ENDPOINT: 'https://s3.example.com/files' }, /^MEDIA_S3_ENDPOINT must not contain the bucket/],
+    [{ MEDIA_S3_ENDPOINT: 'https://s3.example.com/base/files/' }, /^MEDIA_S3_ENDPOINT must not contain the bucket/],
+    [
+      { MEDIA_S3_ENDPOINT: 'https://files.s3.eu-west-1.amazonaws.com' },
+      /^MEDIA_S3_ENDPOINT must not contain the bucket/,
+    ],
+    [
+      { MEDIA_S3_ENDPOINT: 'https://parley:hunter2@s3.example.com' },
+      /^MEDIA_S3_ENDPOINT must have no user.*MEDIA_S3_ACCESS_KEY_ID/,
+    ],
+    [{ MEDIA_S3_ENDPOINT: 'https://s3.example.com?x=1' }, /^MEDIA_S3_ENDPOINT must have no user/],
+    [{ MEDIA_S3_PREFIX: 'a/../b' }, /^MEDIA_S3_PREFIX must not contain \. or \.\. as a word/],
+    [{ MEDIA_S3_PREFIX: '..' }, /^MEDIA_S3_PREFIX must not/],
+    [{ MEDIA_S3_PREFIX: './a' }, /^MEDIA_S3_PREFIX must not/],
+    [{ MEDIA_S3_BUCKET: 'files/parley' }, /^MEDIA_S3_BUCKET must be the name of a bucket.*MEDIA_S3_PREFIX/],
+    [{ MEDIA_S3_BUCKET: 's3://files' }, /^MEDIA_S3_BUCKET must be the name of a bucket/],
+    [{ MEDIA_S3_BUCKET: '..' }, /^MEDIA_S3_BUCKET must be the name of a bucket/],
+  ])('refuses %j', (variables, problem) => {
+    const problems = problemsOf({ ...MINIO, ...variables });
+    expect(problems).toEqual([expect.stringMatching(problem)]);
+    expect(problems.join('')).not.toContain('hunter2');
+  });
+
+  it.each([
+    { MEDIA_S3_ENDPOINT: 'https://x.supabase.co/storage/v1/s3' },
+    { MEDIA_S3_ENDPOINT: 'https://files.internal:9000/' },
+    { MEDIA_S3_BUCKET: 'arn:aws:s3:eu-west-1:123456789012:accesspoint/files' },
+    { MEDIA_S3_PREFIX: 'a..b/.c' },
+  ])('takes %j', (variables) => {
+    expect(problemsOf({ ...MINIO, ...variables })).toEqual([]);
+  });
+
   it('hides the secret', () => {
     expect(JSON.stringify(describeConfig(MINIO))).not.toContain('hunter2');
   });

@@ -4,13 +4,25 @@ import { z } from 'zod';
 import { boolean, url } from './variables.ts';
 
 const KEY_PREFIX = /^[\w.-]+(\/[\w.-]+)*$/;
+/** Proxies and clients resolve these in paths. */
+const DOTS = /(^|\/)\.\.?(\/|$)/;
+/** Also of an access point. */
+const BUCKET = /^(arn:[\w:./-]+|\w[\w.-]*)$/;
 
 export const mediaS3Variables = {
   MEDIA_S3_BUCKET: z
     .string()
+    .refine(
+      (value) => BUCKET.test(value),
+      'must be the name of a bucket, without an address and a folder: these are MEDIA_S3_ENDPOINT and MEDIA_S3_PREFIX',
+    )
     .optional()
     .describe('Bucket of an S3-compatible store for the files of media. Default: a folder in `DATA_DIR`.'),
   MEDIA_S3_ENDPOINT: url('https:', 'http:')
+    .refine(
+      (value) => !/[?#@]/.test(value),
+      'must have no user, query or fragment: the key is MEDIA_S3_ACCESS_KEY_ID and MEDIA_S3_SECRET_ACCESS_KEY',
+    )
     .optional()
     .describe('Address of that store, `https://…`. Default: that of AWS in the region.'),
   MEDIA_S3_REGION: z.string().prefault('us-east-1').describe('Region of the bucket.'),
@@ -28,6 +40,7 @@ export const mediaS3Variables = {
       (value) => KEY_PREFIX.test(value),
       'must be words of letters, digits, dots and dashes, separated by slashes',
     )
+    .refine((value) => !DOTS.test(value), 'must not contain . or .. as a word: they are resolved on the way')
     .optional()
     .describe('Folder in the bucket; unique for each Parley. Default: the bucket itself.'),
   MEDIA_S3_PATH_STYLE: boolean()
@@ -44,7 +57,18 @@ export function mediaS3Problems(given: Readonly<Record<string, string>>): string
   const first = NEEDS_BUCKET.find(isSet);
   if (first !== undefined && !isSet('MEDIA_S3_BUCKET')) return [`${first} needs MEDIA_S3_BUCKET as well`];
   const [there, missing] = [PAIR.filter(isSet), PAIR.filter((name) => !isSet(name))];
-  return there.length === 1 ? [`${there[0]} needs ${missing[0]} as well`] : [];
+  if (there.length === 1) return [`${there[0]} needs ${missing[0]} as well`];
+  return hasBucket(given['MEDIA_S3_ENDPOINT'] ?? '', given['MEDIA_S3_BUCKET'] ?? '')
+    ? ['MEDIA_S3_ENDPOINT must not contain the bucket: MEDIA_S3_BUCKET is added to it']
+    : [];
+}
+
+/** Whether the bucket is in the address already. It would be added again, and its files would be in a folder of it. */
+function hasBucket(endpoint: string, bucket: string): boolean {
+  const url = URL.parse(endpoint);
+  if (url === null || bucket === '') return false;
+  const isInHost = url.hostname.startsWith(`${bucket}.s3.`) || url.hostname.startsWith(`${bucket}.s3-`);
+  return isInHost || url.pathname.split('/').includes(bucket);
 }
 
 type Values = z.infer<z.ZodObject<typeof mediaS3Variables>>;

@@ -217,11 +217,13 @@ function blobProbe(blobs: BlobStore): ReadinessProbe {
   return {
     name: 'blob_store',
     async check() {
-      const answers = await blobs.ping().then(
-        () => true,
-        () => false,
-      );
-      return { ok: true, detail: { kind: blobs.kind, answers } };
+      const reason = await blobs.ping().then(() => null, reasonOf);
+      return { ok: true, detail: { kind: blobs.kind, answers: reason === null, ...(reason !== null && { reason }) } };
     },
   };
+}
+
+/** In the words of the store. */
+function reasonOf(error: Error): string {
+  return error.cause instanceof Error ? error.cause.message : error.message;
 }

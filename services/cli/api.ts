@@ -101,7 +101,11 @@ function fetchFrom({ app }: HttpServer): typeof fetch {
       ...(request.body !== null && { payload: await request.text() }),
     });
     const texts = Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)]);
-    return new Response(new Uint8Array(rawPayload), { status: statusCode, headers: texts });
+    // A response with the status 204 refuses even an empty body.
+    return new Response(rawPayload.length === 0 ? null : new Uint8Array(rawPayload), {
+      status: statusCode,
+      headers: texts,
+    });
   };
 }
 

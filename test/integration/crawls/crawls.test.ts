@@ -628,11 +628,14 @@ describe('a hostile site', () => {
   });
 });
 
+let listening: Promise<string> | undefined;
+const listen = () => (listening ??= api.api.listen());
+
 describe('the events of a crawl', () => {
   it('show its progress until it has ended, and are resumed', { timeout: 30_000 }, async () => {
     publish({ '/': ['/a'], '/a': [] });
     const { id } = await crawled({ scan_depth: 2 });
-    const url = await api.api.listen();
+    const url = await listen();
     const headers = { authorization: api.api.rootKey, accept: 'text/event-stream' };
     const follow = async (after: number) => {
       const response = await fetch(`${url}${CRAWLS}/${id}/events?after=${after}`, { headers });
@@ -675,8 +678,15 @@ describe('the command line', () => {
       exitCode: 1,
       stderr: 'parley: there is no knowledge graph Mountains\n',
     });
-    const refused = await run('crawl', 'file:///etc/passwd', '--graph', 'Coast');
-    expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/^parley: <url>: /) });
+    for (const url of ['file:///etc/passwd', 'http://10.0.0.1/']) {
+      const refused = await run('crawl', url, '--graph', 'Mountains');
+      expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/^parley: <url>: /) });
+    }
+    expect((await api.call('GET', '/api/v1/knowledge?name=Mountains')).json.items).toEqual([]);
+    // A Parley with a URL judges by its own settings, not by those of the command.
+    const remote = { PARLEY_URL: await listen(), PARLEY_KEY: api.api.rootKey };
+    const there = await runParley(remote, 'crawl', `${site.origin}/`, '--graph', 'Coast', '--json');
+    expect(there).toMatchObject({ exitCode: 0, stderr: '' });
     site.pages.clear();
     const failed = await run('crawl', `${site.origin}/`, '--graph', 'Coast');
     expect(failed).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('parley: Failed: ') });

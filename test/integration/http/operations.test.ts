@@ -13,6 +13,16 @@ async function start(...args: Parameters<typeof startEdge>): Promise<Edge> {
 }
 afterEach(() => Promise.all(started.splice(0).map((edge) => edge.server.close())));
 
+test('the root names the documentation and the other pages for machines, which are there', async () => {
+  const { url } = await start();
+  const answer = await fetch(url);
+  const { documentation, openapi, health, metrics } = (await answer.json()) as Record<string, string>;
+  expect(answer.status).toBe(200);
+  for (const page of [documentation, openapi, health, metrics]) {
+    expect([page, (await fetch(`${url}${page}`)).status]).toEqual([page, 200]);
+  }
+});
+
 test('live is ok without a key', async () => {
   const edge = await start();
   const answer = await fetch(`${edge.url}/health/live`);

@@ -92,6 +92,15 @@ function open(method: string, url: string, headers: OutgoingHttpHeaders) {
 const write = (request: ClientRequest, bytes: Uint8Array) =>
   new Promise<void>((resolve) => request.write(bytes, () => resolve()));
 
+it('an upload without a file says so', async () => {
+  for (const type of [undefined, 'application/octet-stream', 'image/png']) {
+    const headers = type === undefined ? {} : { 'content-type': type };
+    const { status, json } = await send('POST', `${UPLOADS}?name=x`, { headers });
+    expect([type, status, json.detail[0].loc]).toEqual([type, 422, ['body']]);
+    expect(json.detail[0].msg).toContain('the body is the file, and there is none');
+  }
+});
+
 describe('a resumable upload', () => {
   it('is begun, continued at its offset by any gateway, and becomes the item with its id', async () => {
     const file = randomBytes(3 * MIB);

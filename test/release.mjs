@@ -19,6 +19,7 @@ const PARTS = {
       'ended-keys',
       'model-endpoints',
       'tool-servers',
+      'clients',
     ].map((name) => [name, ['npm', 'run', `test:${name}`]]),
   ),
   autobahn: ['npm', 'run', 'autobahn'],

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
-import { npmPackage } from './packages.ts';
+import { npmPackage } from '#test/support/foreign-packages.ts';
 
 /** The first version with scenarios of 2026. */
 const VERSION = '0.2.0-alpha.12';

@@ -13,10 +13,10 @@ import { toolServers } from '#libs/platform/mcp/index.ts';
 import type { RemoteResult } from '#libs/platform/mcp/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { eventually } from '#test/support/eventually.ts';
+import { npmPackage, pythonWith } from '#test/support/foreign-packages.ts';
 import { onFreePort } from '#test/support/on-free-port.ts';
 
 import { runConformance } from './conformance.ts';
-import { npmPackage, pythonWith } from './packages.ts';
 
 const EVERYTHING = '2026.8.31';
 const PYTHON_VERSIONS = ['1.30.0', '2.3.0'];

@@ -1,10 +1,10 @@
-/** Installs tool servers and suites that others wrote, once each, under node_modules. */
+/** Installs servers, clients and suites that others wrote, once each, under node_modules. */
 import { execFile } from 'node:child_process';
 import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-const CACHE = join(import.meta.dirname, '../../node_modules/.cache/parley-tool-servers');
+const CACHE = join(import.meta.dirname, '../../node_modules/.cache/parley-foreign-packages');
 
 const run = promisify(execFile);
 
@@ -30,7 +30,8 @@ export function pythonWith(
   }).then((folder) => join(folder, 'bin/python'));
 }
 
-async function installed(
+/** @returns a folder that `install` has filled, once. @throws as `npmPackage` */
+export async function installed(
   label: string,
   what: string,
   say: (line: string) => void,

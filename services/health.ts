@@ -1,4 +1,5 @@
 import type { GlobalPosition } from '#libs/kernel/event.ts';
+import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { VERSION, type Config } from '#libs/platform/config/index.ts';
 import { buildHttpServer } from '#libs/platform/http/index.ts';
 import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
@@ -6,10 +7,22 @@ import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import type { RoleContext } from './role.ts';
 
-/** Serves health and metrics alone, for a process in which no role listens, or none yet. */
-export async function startHealth({ platform }: Pick<RoleContext, 'platform'>, config: Config): Promise<RunningRole> {
+/**
+ * Serves health and metrics alone, for a process in which no role listens, or none yet: `isStarting` answers 503 to all
+ * other requests, because a client believes a 404.
+ */
+export async function startHealth(
+  { platform }: Pick<RoleContext, 'platform'>,
+  config: Config,
+  { isStarting = false } = {},
+): Promise<RunningRole> {
   const server = await buildHttpServer({
-    routes: () => undefined,
+    routes: (app) => {
+      if (!isStarting) return;
+      app.all('/api/*', { config: { public: true }, schema: { hide: true } }, () => {
+        throw storeUnavailable('event store');
+      });
+    },
     authenticator: { authenticate: () => null },
     tokenSecret: platform.tokenSecret,
     probes: platform.probes,

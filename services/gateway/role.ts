@@ -1,8 +1,10 @@
 import type { Config } from '#libs/platform/config/index.ts';
-import { RedisIdempotencyStore, type HttpServer, type ReadinessProbe } from '#libs/platform/http/index.ts';
+import { RedisIdempotencyStore, type HttpServer } from '#libs/platform/http/index.ts';
 import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
 import { buildApiServer } from '#services/api-server.ts';
 import type { RoleContext } from '#services/role.ts';
+
+import { startReadModelProbe } from './read-model-probe.ts';
 
 /** The HTTP API: commands append to the log, reads come from Redis. */
 export async function start(context: RoleContext, config: Config): Promise<RunningRole> {
@@ -19,7 +21,8 @@ export interface Gateway {
 /** Builds the server of the API, which does not listen yet. */
 export async function buildGateway(context: RoleContext, config: Config): Promise<Gateway> {
   const { platform, features } = context;
-  platform.probes.push(readModelProbe(context));
+  const { probe, job } = startReadModelProbe(context);
+  platform.probes.push(probe);
   const replyBytes = platform.metrics.gauge(
     'idempotency_reply_bytes',
     'Replies to idempotency keys that this process has stored in Redis, and that have not expired',
@@ -32,27 +35,10 @@ export async function buildGateway(context: RoleContext, config: Config): Promis
   return {
     server,
     async stop() {
+      await job.stop();
       // The server waits for event streams, which only the node ends.
       await features.realtime.node().stop();
       await stop();
-    },
-  };
-}
-
-/**
- * Fails while this process has appended events that Redis refused to apply, and applies them as soon as Redis accepts
- * writes. Until then reads of these entities answer 503. A Redis that is away is judged by its own probe.
- */
-function readModelProbe({ platform, features }: RoleContext): ReadinessProbe {
-  const { unapplied } = features.projector;
-  return {
-    name: 'read_model',
-    async check() {
-      const isApplied = await unapplied.apply().then(
-        () => true,
-        () => false,
-      );
-      return { ok: isApplied || !platform.redis.isReady, detail: { entities_behind: unapplied.size } };
     },
   };
 }

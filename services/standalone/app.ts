@@ -140,7 +140,8 @@ async function servingHealth<T>(platform: Platform, config: Config, begun: Promi
     if (error !== WAITS) throw error;
   }
   const start = { name: 'start', check: async () => ({ ok: false, detail: { reason: 'waits for the event store' } }) };
-  const health = await startHealth({ platform: { ...platform, probes: [...platform.probes, start] } }, config);
+  const probes = [...platform.probes, start];
+  const health = await startHealth({ platform: { ...platform, probes } }, config, { isStarting: true });
   try {
     return await begun;
   } finally {

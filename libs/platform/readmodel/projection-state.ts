@@ -99,6 +99,17 @@ export class ProjectionState {
     return reply;
   }
 
+  /** Up to where the read models of all categories hold the log; null while one of them is being built. */
+  async checkpoint(): Promise<GlobalPosition | null> {
+    const [checkpoints, marks] = await Promise.all([
+      this.#redis.values(this.#keys.map(({ checkpoint }) => checkpoint)),
+      this.isComplete(),
+    ]);
+    const positions = textsOf(checkpoints).flatMap((text) => (text === null ? [] : [decodePosition(text)]));
+    if (!marks || positions.length < this.#keys.length) return null;
+    return positions.reduce((one, other) => (comparePositions(one, other) < 0 ? one : other));
+  }
+
   /** Whether the read models of all categories hold the whole log. */
   async isComplete(): Promise<boolean> {
     const marks = textsOf(await this.#redis.values(this.#keys.map(({ complete }) => complete)));

@@ -2,10 +2,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { composeReadModels } from '#services/features.ts';
+import { startReadModelProbe } from '#services/gateway/read-model-probe.ts';
 import { ProjectionLoop } from '#services/projector/projection-loop.ts';
 import { projectionProbe } from '#services/projector/role.ts';
 import { eventually } from '#test/support/eventually.ts';
 import type { TestRedis } from '#test/support/redis.ts';
+import { roleContext } from '#test/support/role-context.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
 
@@ -94,6 +96,29 @@ describe('while Redis is full', () => {
       await startProjector();
     }
   });
+});
+
+it('a gateway counts and applies what a gateway before it has appended and not applied', async () => {
+  const id = await newChannel();
+  await call('PATCH', `/api/v1/channels/${id}`, { name: 'Known' });
+  const startProjector = await api.stopProjector();
+  await setMemory('1');
+  try {
+    // Appended after the checkpoint of the projector, by a process that will not apply it.
+    await call('PATCH', `/api/v1/channels/${id}`, { name: 'After' });
+    const context = roleContext(api.stores.platform);
+    const { probe, job } = startReadModelProbe(context);
+    expect(await probe.check()).toMatchObject({ detail: { entities_behind: null } });
+    await eventually(async () => expect(await probe.check()).toEqual({ ok: false, detail: { entities_behind: 1 } }));
+    await setMemory('0');
+    await eventually(async () => expect(await probe.check()).toEqual({ ok: true, detail: { entities_behind: 0 } }));
+    await job.stop();
+    const channel = await context.features.channels.channel(api.organizationId, id);
+    expect(String(channel?.json)).toContain('After');
+  } finally {
+    await setMemory('0');
+    await startProjector();
+  }
 });
 
 it('a process that has not reached the end of the log since its start is not ready', async () => {

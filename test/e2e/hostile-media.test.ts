@@ -15,9 +15,10 @@ import { html, startWebsite } from '#test/support/website.ts';
 import type { Website } from '#test/support/website.ts';
 
 const MIB = 1024 * 1024;
-const TIMEOUT_MS = 180_000;
 /** PDFs that expand to gigabytes, at once, as documents; half as many as pages of a crawl. */
 const BOMBS = Number(process.env['HOSTILE_PDFS'] ?? 4);
+/** Each of them may take ten seconds. */
+const TIMEOUT_MS = 150_000 + BOMBS * 15_000;
 
 let dataDir: string;
 let api: DocumentsApi;

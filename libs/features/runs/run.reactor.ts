@@ -24,6 +24,12 @@ import { toolsOf } from './toolset.ts';
 const STEP_TIMEOUT_MS = 180_000;
 
 /**
+ * Steps at a time where no model is configured: they wait for nobody, so more of them at a time end no sooner, and delay
+ * what else the process does.
+ */
+const UNAIDED = 16;
+
+/**
  * Moves runs on: each step of the model and each tool call is one event, which triggers the next one, so a step that a
  * worker did not finish is done by another one.
  */
@@ -58,7 +64,7 @@ export function agentRuns(parts: RunParts) {
       const why = reason === 'deadline' ? 'the run took too long' : 'a step of the run failed repeatedly';
       return [failed(reason, why)];
     },
-    limits: { concurrency: 256, stepTimeoutMs: STEP_TIMEOUT_MS },
+    limits: { concurrency: parts.model === null ? UNAIDED : 256, stepTimeoutMs: STEP_TIMEOUT_MS },
   });
 }
 

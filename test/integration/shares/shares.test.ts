@@ -1,7 +1,7 @@
 /** An organization gets its share of the workers, whatever another one waits for. */
 import type { ServerResponse } from 'node:http';
 
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 
 import { DocumentsApi } from '#test/support/documents-api.ts';
 import { eventually } from '#test/support/eventually.ts';
@@ -93,4 +93,39 @@ it('crawls of slow sites hold up no crawl of another organization', async () => 
   const crawl = await api.call('POST', '/api/v1/crawls', { url: `${site.origin}/` }, {}, api.foreignKey);
   await ended(`/api/v1/crawls/${crawl.json.id}`, /^Completed/, api.foreignKey);
   expect(open.size).toBeGreaterThan(0);
+});
+
+it('runs without a model take few steps of one organization at a time, and none of another one waits for these', async () => {
+  const newAgent = async (key?: string): Promise<string> =>
+    (await api.call('POST', '/api/v1/agents', { name: 'Ada' }, {}, key)).json.id;
+  const prompt = (agent: string, key?: string) =>
+    api.call('POST', `/api/v1/agents/${agent}/prompt`, { prompt: 'What?' }, {}, key);
+  const [own, other] = [[] as string[], await newAgent(api.foreignKey)];
+  for (let n = 0; n < MANY; n += 1) own.push(await newAgent());
+  const { store } = api.api.stores.platform;
+  const append = store.append.bind(store);
+  const gate = Promise.withResolvers<void>();
+  let waiting = 0;
+  let most = 0;
+  const spy = vi.spyOn(store, 'append').mockImplementation(async (stream, revision, events) => {
+    const [event] = events;
+    if (event?.type === 'RunClaimed.v1' && event.metadata.organizationId === api.api.organizationId) {
+      waiting += 1;
+      most = Math.max(most, waiting);
+      await gate.promise;
+      waiting -= 1;
+    }
+    return append(stream, revision, events);
+  });
+  try {
+    const many = own.map((agent) => prompt(agent));
+    await eventually(() => expect(waiting).toBeGreaterThanOrEqual(8));
+    expect(await prompt(other, api.foreignKey)).toMatchObject({ status: 200 });
+    gate.resolve();
+    expect((await Promise.all(many)).map(({ status }) => status)).toEqual(many.map(() => 200));
+  } finally {
+    gate.resolve();
+    spy.mockRestore();
+  }
+  expect(most).toBe(8);
 });

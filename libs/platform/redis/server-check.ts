@@ -66,6 +66,7 @@ export function misfitOf(server: ServerDescription, expected: 'standalone' | 'cl
 /** Commands of each kind that Parley sends, on keys and a topic that nothing uses. */
 const NEEDED_RIGHTS: readonly (readonly [command: string, ...words: string[]])[] = [
   ['GET', RIGHTS_PROBE],
+  ['PUBLISH', RIGHTS_PROBE, ''],
   ['SPUBLISH', RIGHTS_PROBE, ''],
   ['FUNCTION', 'LIST', 'LIBRARYNAME', NO_LIBRARY],
 ];

@@ -1,6 +1,9 @@
+import { randomUUID } from 'node:crypto';
+
 import type { Redis } from 'ioredis';
 
 import type { RedisClient } from './redis-client.ts';
+import { probeOf } from './rights.keys.ts';
 
 export interface SubscriptionHandlers {
   onMessage(text: string): void;
@@ -12,7 +15,7 @@ export interface SubscriptionHandlers {
 export interface Received {
   /** When the subscription began. */
   readonly since: number;
-  /** When the last answered ping was sent. */
+  /** When the last probe was published that has arrived. */
   readonly until: number;
 }
 
@@ -22,16 +25,19 @@ export interface Subscription {
   stop(): void;
 }
 
-/** Pings prove up to when messages have been received, and find dead connections. */
-const PING_EVERY_MS = 200;
+/** Probes prove up to when messages have been received; pings find dead connections. */
+const PROBE_EVERY_MS = 200;
+/** A subscription whose probes are published and do not arrive for so long is begun again. */
+const SILENT_MS = 1_500;
 
 /**
  * Subscribes to a pub/sub channel on a connection of its own, and again after a lost connection. In a cluster it
  * subscribes on the node that owns the channel's slot, where {@link publishToRedis} publishes, so it does not depend on
  * the cluster bus except while the slot moves.
  *
- * Guarantees: Redis answers a ping after all earlier messages, so `received` tells up to when no message is missing,
- * also while a connection is silent.
+ * Guarantees: the process publishes probes to a channel of its own, and Redis delivers them after all earlier messages. So
+ * `received` tells up to when no message is missing, also while a connection is silent, or answers pings without
+ * delivering messages.
  * Omissions: messages that were published while not subscribed. Pub/sub stores nothing: catch up on `onListening`.
  */
 export function subscribeToRedis(redis: RedisClient, channel: string, handlers: SubscriptionHandlers): Subscription {
@@ -56,14 +62,15 @@ export function subscribeToRedis(redis: RedisClient, channel: string, handlers: 
 
 function subscribeToNode(node: Redis, channel: string, handlers: SubscriptionHandlers): Subscription {
   const connection = node.duplicate({ autoResubscribe: false });
+  const probeChannel = probeOf(randomUUID());
   let received: Received | null = null;
   let stopped = false;
-  let pinging = false;
+  let probing = false;
 
   const reconnect = (): void => connection.disconnect(true);
   const listen = async (): Promise<void> => {
     try {
-      await connection.subscribe(channel);
+      await connection.subscribe(channel, probeChannel);
       if (stopped) return;
       const now = performance.now();
       received = { since: now, until: now };
@@ -72,19 +79,23 @@ function subscribeToNode(node: Redis, channel: string, handlers: SubscriptionHan
       reconnect();
     }
   };
-  const ping = async (): Promise<void> => {
+  const probe = async (): Promise<void> => {
     const before = received;
-    if (pinging || before === null) return;
-    pinging = true;
-    const until = performance.now();
+    if (probing || before === null) return;
+    probing = true;
+    const at = performance.now();
     try {
+      // A failure of the command connection is not one of the subscription: `until` stays as it is.
+      const published = node.publish(probeChannel, String(at)).then(
+        () => true,
+        () => false,
+      );
       await connection.ping();
-      // Otherwise the connection was lost meanwhile, and the answer belongs to the earlier one.
-      if (received === before) received = { since: before.since, until };
+      if ((await published) && received?.since === before.since && at - received.until > SILENT_MS) reconnect();
     } catch {
       reconnect();
     } finally {
-      pinging = false;
+      probing = false;
     }
   };
 
@@ -94,9 +105,14 @@ function subscribeToNode(node: Redis, channel: string, handlers: SubscriptionHan
   connection.on('close', () => {
     received = null;
   });
-  connection.on('message', (_channel: string, text: string) => handlers.onMessage(text));
-  const pings = setInterval(() => void ping(), PING_EVERY_MS);
-  pings.unref();
+  connection.on('message', (from: string, text: string) => {
+    if (from === channel) handlers.onMessage(text);
+    // A probe of an earlier subscription says nothing about this one.
+    else if (received !== null && Number(text) > received.until)
+      received = { since: received.since, until: Number(text) };
+  });
+  const probes = setInterval(() => void probe(), PROBE_EVERY_MS);
+  probes.unref();
 
   return {
     get received() {
@@ -104,7 +120,7 @@ function subscribeToNode(node: Redis, channel: string, handlers: SubscriptionHan
     },
     stop() {
       stopped = true;
-      clearInterval(pings);
+      clearInterval(probes);
       connection.disconnect();
     },
   };

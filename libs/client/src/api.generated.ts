@@ -2775,6 +2775,8 @@ export interface components {
             type: "reject_payment";
         };
         Report: {
+            /** @description In the currency of the configured prices; null without them */
+            cost: number | null;
             created: string;
             id: string;
             /** @description Null: the newest graphs of the organization */
@@ -2790,8 +2792,19 @@ export interface components {
             query: string;
             /** @description Markdown with numbered citations; empty until the report is `Ready` */
             results: string;
-            /** @description `Queued`, `Researching`, `Ready`, `Cancelled` or `Failed: <why>` */
+            /** @description `Queued`, `Researching`, `Writing` (a model), `Ready`, `Cancelled` or `Failed: <why>` */
             status: string | null;
+            /** @description Of the model; null if it was not asked */
+            usage: components["schemas"]["TokenUsage"] | null;
+            /** @description Null until the report is `Ready` */
+            written_by: {
+                /** @enum {string} */
+                method: "model" | "extractive";
+                /** @description That has written it, or was to write it; null without a model */
+                model: string | null;
+                /** @description Why the model has not written it; null if it has, or was not asked */
+                reason: string | null;
+            } | null;
         };
         ReportCreateInput: {
             knowledge_graph?: string | null;

@@ -4,8 +4,10 @@ import { Entities } from '#libs/platform/entity/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
+import { ModelTexts } from './model-texts.ts';
 import { reportRoutes } from './report.http.ts';
 import { reportResearch } from './report.reactor.ts';
+import { reportWriting } from './report.writing.ts';
 import { reportEntity } from './report.read.ts';
 
 export { quotesFor } from './quotes-for.ts';
@@ -16,9 +18,12 @@ export const reportsModule = {
   projections: [reportEntity.projection],
   create(core: Core, { knowledge }: { readonly knowledge: Knowledge }) {
     const reports = new Entities(reportEntity, core);
+    const { model, modelContextTokens: maxTokens, store, log } = core;
+    const texts = new ModelTexts();
+    core.closeFirst.push(() => texts.close());
     return {
       routes: (app: HttpApp) => reportRoutes(app, reports, knowledge),
-      reactors: [reportResearch(knowledge)],
+      reactors: [reportResearch(knowledge, model), reportWriting(knowledge, { model, maxTokens, texts, store, log })],
     };
   },
 } satisfies Module;

@@ -1,8 +1,8 @@
 import type { FoundEdge, FoundNode, Knowledge } from '#libs/features/knowledge/index.ts';
+import type { Model } from '#libs/platform/model/index.ts';
 import { reactor } from '#libs/platform/reactors/index.ts';
-import type { Process } from '#libs/platform/reactors/index.ts';
 
-import { hasEnded } from './report.ts';
+import { hasEnded, quoted } from './report.ts';
 import type { Finding, Plan, Report, ReportEvent, ReportState, Term } from './report.ts';
 import { reportEntity } from './report.read.ts';
 import { writeReport } from './report.text.ts';
@@ -21,24 +21,29 @@ const MAX_HOPS = 2;
 const SEEDS = 6;
 const EDGES_OF_SEED = 8;
 
+export const GRAPH_GONE: ReportEvent = {
+  type: 'ReportFailed.v1',
+  data: { reason: 'the knowledge graph was deleted' },
+};
+
 /**
- * Writes reports from graphs: plans, searches for each question, follows edges, writes. Each step is one event, which
- * triggers the next, so a step that a worker did not finish is done by another one.
+ * Researches in graphs: plans, searches for each question, follows edges. Each step is one event, which triggers the next,
+ * so a step that a worker did not finish is done by another one. The last one writes the report, unless a model is to
+ * write it from what was found: see `reportWriting`.
+ *
+ * @param model null: reports are extractive
  */
-export function reportResearch(knowledge: Graphs) {
+export function reportResearch(knowledge: Graphs, model: Pick<Model, 'name'> | null) {
   return reactor<ReportState, ReportEvent>({
     name: 'report-research',
     on: ['ReportRequested.v1', 'ResearchPlanned.v1', 'GraphSearched.v1', 'EdgesFollowed.v1'],
     process: reportEntity.projection,
-    isEnded: (report) => report !== null && hasEnded(report),
-    async handle(_event, process) {
-      const { state: report } = process;
+    isEnded: (report) => report !== null && (hasEnded(report) || report.phase === 'writing'),
+    async handle(_event, { state: report, organizationId }) {
       if (report === null) return [];
-      const { knowledgeGraph } = report;
-      if (knowledgeGraph !== null && (await knowledge.graph(process.organizationId, knowledgeGraph)) === null) {
-        return [{ type: 'ReportFailed.v1', data: { reason: 'the knowledge graph was deleted' } }];
-      }
-      return [await nextStep(knowledge, report, process)];
+      const research = new Research(knowledge, organizationId);
+      if (await research.isGraphGone(report)) return [GRAPH_GONE];
+      return [await nextStep(research, report, model)];
     },
     giveUp(_report, { reason }) {
       const why = reason === 'deadline' ? 'the research took too long' : 'a step of the research failed repeatedly';
@@ -48,13 +53,8 @@ export function reportResearch(knowledge: Graphs) {
   });
 }
 
-async function nextStep(
-  knowledge: Graphs,
-  report: Report,
-  { organizationId }: Process<ReportState, ReportEvent>,
-): Promise<ReportEvent> {
+async function nextStep(research: Research, report: Report, model: Pick<Model, 'name'> | null): Promise<ReportEvent> {
   const { plan, searched, hops, findings } = report;
-  const research = new Research(knowledge, organizationId);
   if (plan === null) return { type: 'ResearchPlanned.v1', data: await research.plan(report) };
   const question = plan.questions[searched];
   if (question !== undefined) {
@@ -68,10 +68,9 @@ async function nextStep(
     const found = await research.follow(plan, seeds, hop);
     return { type: 'EdgesFollowed.v1', data: { hop, findings: newFindings(findings, found, plan) } };
   }
-  return {
-    type: 'ReportWritten.v1',
-    data: { results: await writeReport(report.query, plan, findings), method: 'extractive' },
-  };
+  // A model that is given nothing can cite nothing.
+  if (model !== null && findings.length > 0) return { type: 'WritingStarted.v1', data: { model: model.name } };
+  return { type: 'ReportWritten.v2', data: quoted(await writeReport({ ...report, plan })) };
 }
 
 /** The graphs of one organization as research reads them. A graph that was deleted meanwhile holds nothing. */
@@ -82,6 +81,11 @@ export class Research {
   constructor(knowledge: Graphs, organizationId: string) {
     this.#knowledge = knowledge;
     this.#organizationId = organizationId;
+  }
+
+  /** Whether the report names a graph that was deleted meanwhile. */
+  async isGraphGone({ knowledgeGraph }: Pick<Report, 'knowledgeGraph'>): Promise<boolean> {
+    return knowledgeGraph !== null && (await this.#knowledge.graph(this.#organizationId, knowledgeGraph)) === null;
   }
 
   async plan({ query, knowledgeGraph }: Pick<Report, 'query' | 'knowledgeGraph'>): Promise<Plan> {

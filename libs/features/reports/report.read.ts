@@ -2,6 +2,7 @@ import { z } from 'zod';
 
 import { entity } from '#libs/platform/entity/index.ts';
 import type { Entities } from '#libs/platform/entity/index.ts';
+import { costSchema, usageResource, usageSchema } from '#libs/platform/model/index.ts';
 
 import { hasEnded, REPORT, reportCodec, reportFold } from './report.ts';
 import type { Report, ReportEvent, ReportState } from './report.ts';
@@ -15,29 +16,52 @@ export const reportSchema = z
     created: z.string(),
     modified: z.string(),
     results: z.string().describe('Markdown with numbered citations; empty until the report is `Ready`'),
-    status: z.string().nullable().describe('`Queued`, `Researching`, `Ready`, `Cancelled` or `Failed: <why>`'),
+    status: z
+      .string()
+      .nullable()
+      .describe('`Queued`, `Researching`, `Writing` (a model), `Ready`, `Cancelled` or `Failed: <why>`'),
     query: z.string().default(DEFAULT_QUERY),
     knowledge_graph: z.string().nullable().describe('Null: the newest graphs of the organization'),
     progress: z
       .object({ questions: z.int(), searched: z.int(), findings: z.int() })
       .describe('Questions that the query was divided into, those that were searched for, and relevant facts so far'),
+    written_by: z
+      .object({
+        method: z.enum(['model', 'extractive']),
+        model: z.string().nullable().describe('That has written it, or was to write it; null without a model'),
+        reason: z.string().nullable().describe('Why the model has not written it; null if it has, or was not asked'),
+      })
+      .nullable()
+      .describe('Null until the report is `Ready`'),
+    usage: usageSchema.nullable().describe('Of the model; null if it was not asked'),
+    cost: costSchema,
   })
   .meta({ id: 'Report' });
 
 function resource(report: Report): z.infer<typeof reportSchema> {
+  const { written } = report;
   return {
     id: report.id,
     created: report.createdAt,
     modified: report.modified,
-    results: report.results,
+    results: written?.results ?? '',
     status: statusLabel(report),
     query: report.query,
     knowledge_graph: report.knowledgeGraph,
     progress: { questions: report.plan?.questions.length ?? 0, searched: report.searched, findings: report.found },
+    written_by: written && { method: written.method, model: written.model, reason: written.reason },
+    usage: written?.usage ? usageResource(written.usage) : null,
+    cost: written?.cost ?? null,
   };
 }
 
-const LABELS = { queued: 'Queued', researching: 'Researching', ready: 'Ready', cancelled: 'Cancelled' } as const;
+const LABELS = {
+  queued: 'Queued',
+  researching: 'Researching',
+  writing: 'Writing',
+  ready: 'Ready',
+  cancelled: 'Cancelled',
+} as const;
 
 function statusLabel({ phase, failure }: Report): string {
   return phase === 'failed' ? `Failed: ${failure}` : LABELS[phase];
@@ -50,14 +74,16 @@ const FRAMES: Readonly<Record<ReportEvent['type'], string>> = {
   'ResearchPlanned.v1': 'report.progress',
   'GraphSearched.v1': 'report.progress',
   'EdgesFollowed.v1': 'report.progress',
-  'ReportWritten.v1': 'report.ready',
+  'WritingStarted.v1': 'report.progress',
+  'ModelAsked.v1': 'report.progress',
+  'ReportWritten.v2': 'report.ready',
   'ReportFailed.v1': 'report.failed',
   'ReportCancelled.v1': 'report.cancelled',
 };
 
 export const reportEntity = entity<ReportState, ReportEvent, ReportFacets>({
   category: REPORT,
-  version: 2,
+  version: 3,
   codec: reportCodec,
   fold: reportFold,
   resource,

@@ -4,14 +4,16 @@ import { describeStoredEvents } from '#test/support/event-samples.ts';
 import { stateAfter } from '#test/support/log-events.ts';
 
 import samples from './report.events.samples.json' with { type: 'json' };
-import { decideCancel, reportCodec, reportFold } from './report.ts';
+import { decideCancel, quoted, reportCodec, reportFold } from './report.ts';
 import type { Finding, Plan, Report, ReportEvent, Term } from './report.ts';
 import { writeReport } from './report.text.ts';
 import { findingOf, isRelevant, newFindings, questionsOf } from './research.ts';
 import { sentencesOf } from './sentences.ts';
 import { occurrenceOf, subjectWords } from './terms.ts';
 
-describeStoredEvents('reports', reportCodec, samples);
+describeStoredEvents('reports', reportCodec, samples, {
+  'ReportWritten.v1': { type: 'ReportWritten.v2', data: quoted('# Who runs the warehouse?') },
+});
 
 const term = (word: string, values: Partial<Term> = {}): Term => ({
   word,
@@ -44,15 +46,15 @@ const requested: ReportEvent = {
 };
 const planned: ReportEvent = { type: 'ResearchPlanned.v1', data: plan(term('warehouse')) };
 const searched: ReportEvent = { type: 'GraphSearched.v1', data: { findings: [section('a', 'Text.')] } };
-const written: ReportEvent = { type: 'ReportWritten.v1', data: { results: '# Report', method: 'extractive' } };
+const written: ReportEvent = { type: 'ReportWritten.v2', data: quoted('# Report') };
 
 describe('reports', () => {
   it('collect findings, and keep only their text when they have ended', () => {
-    expect(given(requested, planned, searched)).toMatchObject({ phase: 'researching', searched: 1, results: '' });
+    expect(given(requested, planned, searched)).toMatchObject({ phase: 'researching', searched: 1, written: null });
     expect(given(requested, planned, searched).findings).toHaveLength(1);
     expect(given(requested, planned, searched, written)).toMatchObject({
       phase: 'ready',
-      results: '# Report',
+      written: { results: '# Report', method: 'extractive' },
       findings: [],
       found: 1,
     });
@@ -213,6 +215,9 @@ describe('sentences', () => {
   });
 });
 
+const textOf = (query: string, asked: Plan, findings: Finding[]): Promise<string> =>
+  writeReport({ query, plan: asked, findings });
+
 describe('the text of a report', () => {
   it('cites passages by numbers, in the order in which they are cited', async () => {
     const asked = plan(term('warehouse'), term('bremen'), term('michigan', { found: 'none' }));
@@ -220,18 +225,18 @@ describe('the text of a report', () => {
       section('Hours', 'The warehouse in Bremen opens at nine. Bring a coat.'),
       section('Staff', 'Ada runs the warehouse.', { sources: [], labels: ['Person'], summary: 'Runs the warehouse' }),
     ];
-    const text = await writeReport('Warehouse in Bremen, Michigan?', asked, findings);
+    const text = await textOf('Warehouse in Bremen, Michigan?', asked, findings);
     expect(text).toContain('*Extractive report:');
     expect(text).toContain('- **Hours**: The warehouse in Bremen opens at nine. [1]');
     expect(text).toContain('- Staff: Runs the warehouse. [2]');
     expect(text).toContain('Nothing was found for: michigan.');
     expect(text).toContain('1. **Manual**, Hours <https://example.org/a%20b>: The warehouse in Bremen opens at nine.');
     expect(text).toContain('2. A caller\'s statement in the graph "Company"');
-    expect(await writeReport('Warehouse in Bremen, Michigan?', asked, findings)).toBe(text);
+    expect(await textOf('Warehouse in Bremen, Michigan?', asked, findings)).toBe(text);
   });
 
   it('answers first with the first sentence under a heading of the query, and names the heading', async () => {
-    const text = await writeReport('partial index', plan(term('partial'), term('index')), [
+    const text = await textOf('partial index', plan(term('partial'), term('index')), [
       section('Manual (2)', 'Each partial index is described here.'),
       section('Costs (2)', 'Many small tables can be cheaper than a partial index.'),
       section('Partial indexes', 'A partial index covers a part of a table. It pays where a partial index is small.'),
@@ -251,22 +256,22 @@ describe('the text of a report', () => {
         sources: [{ documentId: `d${index}`, name: `Page ${index}`, url: null, passage }],
       }),
     );
-    const text = await writeReport('Bremen gate?', asked, copies);
+    const text = await textOf('Bremen gate?', asked, copies);
     expect(text).toContain('\n1. **Page 0**');
     expect(text).not.toContain('\n2. ');
     expect(text).toContain('- Left out: 2 passages that say nearly the same as another one.');
     // Short ones that differ by a number say different things.
     const years = [2021, 2022].map((year) => section(`${year}`, `In ${year}, Bremen had ${year - 2000} gates.`));
-    const both = await writeReport('Bremen gates?', plan(term('bremen'), term('gates')), years);
+    const both = await textOf('Bremen gates?', plan(term('bremen'), term('gates')), years);
     expect(both).toContain('In 2021, Bremen had 21 gates.');
     expect(both).toContain('In 2022, Bremen had 22 gates.');
   });
 
   it('says that nothing was found', async () => {
-    expect(await writeReport('Michigan?', plan(term('michigan', { found: 'none' })), [])).toContain(
+    expect(await textOf('Michigan?', plan(term('michigan', { found: 'none' })), [])).toContain(
       'The knowledge graph holds nothing on this question.',
     );
-    expect(await writeReport('Michigan?', { graphs: [], questions: [], terms: [] }, [])).toContain(
+    expect(await textOf('Michigan?', { graphs: [], questions: [], terms: [] }, [])).toContain(
       'There is no knowledge graph to search.',
     );
   });
@@ -274,7 +279,7 @@ describe('the text of a report', () => {
   it('shows text from outside as it is', async () => {
     const hostile = 'The warehouse <script>alert(1)</script> has ![x](javascript:x) and [a](b) &amp; snake_case.';
     const fact = section('Ada', '', { labels: [], edge: { fact: hostile, name: null, target: '' }, sources: [] });
-    const text = await writeReport('# warehouse', plan(term('warehouse')), [fact]);
+    const text = await textOf('# warehouse', plan(term('warehouse')), [fact]);
     expect(text).toContain(
       'The warehouse \\<script\\>alert(1)\\</script\\> has !\\[x\\](javascript:x) and \\[a\\](b) &amp;amp; snake_case.',
     );

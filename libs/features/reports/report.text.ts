@@ -3,8 +3,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import { stemOf, wordsOf } from '#libs/features/knowledge/index.ts';
 
+import { Citations, escaped, headingOf } from './citations.ts';
 import type { Finding, Plan, Source } from './report.ts';
-import { byShare, cut, isThing, textOf, withoutRepetitions } from './research.ts';
+import { byShare, isThing, textOf, withoutRepetitions } from './research.ts';
 import { plainTextOf, sentencesOf } from './sentences.ts';
 import { Terms } from './terms.ts';
 
@@ -13,7 +14,6 @@ const MAX_ANSWER = 5;
 const LEAST_OF_BEST = 0.3;
 const MAX_SUBJECTS = 8;
 const MAX_OF_SUBJECT = 4;
-const MAX_QUOTE = 200;
 /** What a word of the query counts in the title above a sentence; 1 in the sentence. */
 const IN_TITLE = 0.5;
 /** What a word of the query counts that the answer has already. */
@@ -43,10 +43,18 @@ interface Quote {
   readonly factor: number;
 }
 
-export async function writeReport(query: string, plan: Plan, findings: readonly Finding[]): Promise<string> {
+/** What a report is written from. */
+export interface Researched {
+  readonly query: string;
+  readonly plan: Plan;
+  readonly findings: readonly Finding[];
+}
+
+/** @param reason why the model that was to write the report has not done so; null without one */
+export async function writeReport(researched: Researched, reason: string | null = null): Promise<string> {
+  const { plan, findings } = researched;
   const terms = new Terms(plan.terms);
-  const ranked = byShare(findings, terms);
-  const distinct = withoutRepetitions(ranked);
+  const distinct = withoutRepetitions(byShare(findings, terms));
   const quotes = await quotesOf(distinct, terms);
   const answer = answerOf(quotes, terms);
   const citations = new Citations(plan);
@@ -54,17 +62,47 @@ export async function writeReport(query: string, plan: Plan, findings: readonly 
     answer.length === 0
       ? [`## Answer\n\n${nothingFound(plan)}`]
       : [
-          `## Answer\n\n${answer.map((quote) => citations.cited(quote)).join('\n')}`,
+          `## Answer\n\n${answer.map((quote) => cited(quote, citations)).join('\n')}`,
           subjectsSection(distinct, quotes, answer, terms, citations),
         ];
+  const repeated = findings.length - distinct.length;
+  const method =
+    `Extractive report: sentences quoted from ${graphNames(plan)} by their words. ` +
+    `No language model wrote or checked it${reason === null ? '' : `: ${reason}`}.`;
+  const leftOut = `Left out: ${counted(repeated, 'passage')} that ${repeated === 1 ? 'says' : 'say'} nearly the same as another one.`;
+  return reportOf(researched, { method, body, citations, notes: repeated === 0 ? [] : [leftOut] });
+}
+
+export interface Parts {
+  /** A sentence that says how the report was written. */
+  readonly method: string;
+  /** Sections, as Markdown. */
+  readonly body: readonly string[];
+  /** Of the body. */
+  readonly citations: Citations;
+  /** What was left out of the body: sentences. */
+  readonly notes: readonly string[];
+}
+
+/** The whole report. */
+export function reportOf(researched: Researched, { method, body, citations, notes }: Parts): string {
   const parts = [
-    `# ${escaped(query)}`,
-    `*Extractive report: sentences quoted from ${graphNames(plan)} by their words. No language model wrote or checked it.*`,
+    `# ${escaped(researched.query)}`,
+    `*${method}*`,
     ...body,
-    researchSection(plan, findings, findings.length - distinct.length),
+    researchSection(researched, notes),
     citations.section(),
   ];
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
+}
+
+/** The quote as an item of a list, with the heading that it is from. */
+function cited(quote: Quote, citations: Citations): string {
+  const heading = headingOf(quote.finding);
+  const title = heading === null ? '' : `**${escaped(heading)}**: `;
+  // Not a heading or a list within the item of the list.
+  const text = escaped(quote.text).replace(/^(?=[#+-])|(?<=^\d+)(?=[.)]\s)/, '\\');
+  return `- ${title}${text} [${citations.numberOf(quote)}]`;
 }
 
 /** Markdown takes about a millisecond for each passage to read: others have their turns between two of them. */
@@ -157,7 +195,7 @@ function subjectsSection(
     const best = scored.toSorted((one, other) => other.score - one.score)[0]?.quote;
     if (best === undefined) continue;
     used.push(best);
-    subjects.set(subject, [...lines, citations.cited(best)]);
+    subjects.set(subject, [...lines, cited(best, citations)]);
   }
   if (subjects.size === 0) return '';
   const sections = [...subjects].map(([subject, lines]) => `### ${escaped(subject)}\n\n${lines.join('\n')}`);
@@ -181,18 +219,16 @@ function nothingFound({ graphs, terms }: Plan): string {
 }
 
 /** What was searched for, and which words nothing was found for. */
-function researchSection({ terms, graphs, questions }: Plan, findings: readonly Finding[], repeated: number): string {
+function researchSection({ plan, findings }: Researched, notes: readonly string[]): string {
+  const { terms, graphs, questions } = plan;
   if (graphs.length === 0) return '';
   const documents = new Set(findings.flatMap(({ sources }) => sources.map(({ documentId }) => documentId)));
   const missing = terms.filter(({ found }) => found === 'none').map(({ word }) => word);
   const lines = [
     `- Searched for: ${questions.map((question) => `"${escaped(question)}"`).join(', ')}.`,
     `- Relevant: ${counted(findings.length, 'fact')} of ${counted(documents.size, 'document')}.`,
+    ...notes.map((note) => `- ${note}`),
   ];
-  if (repeated > 0)
-    lines.push(
-      `- Left out: ${counted(repeated, 'passage')} that ${repeated === 1 ? 'says' : 'say'} nearly the same as another one.`,
-    );
   if (missing.length > 0) lines.push(`- Nothing was found for: ${missing.map(escaped).join(', ')}.`);
   for (const { word, found, correction } of terms) {
     if (found !== 'similar' || correction === null) continue;
@@ -201,75 +237,17 @@ function researchSection({ terms, graphs, questions }: Plan, findings: readonly 
   return `## Research\n\n${lines.join('\n')}`;
 }
 
-function counted(count: number, what: string): string {
+export function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
-function graphNames({ graphs }: Plan): string {
+export function graphNames({ graphs }: Plan): string {
   if (graphs.length === 0) return 'no knowledge graph';
   const names = graphs.map(({ name }) => `"${escaped(name)}"`).join(', ');
   return graphs.length === 1 ? `the knowledge graph ${names}` : `the knowledge graphs ${names}`;
 }
 
-/** The sources in the order in which they are first cited: one number for each passage. */
-class Citations {
-  readonly #graphNames: ReadonlyMap<string, string>;
-  readonly #sources = new Map<string, string>();
-
-  constructor({ graphs }: Plan) {
-    this.#graphNames = new Map(graphs.map(({ id, name }) => [id, name]));
-  }
-
-  /** The quote as an item of a list, with the heading that it is from. */
-  cited(quote: Quote): string {
-    const heading = headingOf(quote.finding);
-    const title = heading === null ? '' : `**${escaped(heading)}**: `;
-    // Not a heading or a list within the item of the list.
-    const text = escaped(quote.text).replace(/^(?=[#+-])|(?<=^\d+)(?=[.)]\s)/, '\\');
-    return `- ${title}${text} [${this.#numberOf(quote)}]`;
-  }
-
-  section(): string {
-    if (this.#sources.size === 0) return '';
-    const lines = [...this.#sources.values()].map((source, index) => `${index + 1}. ${source}`);
-    return `## Sources\n\n${lines.join('\n')}`;
-  }
-
-  #numberOf({ source, finding }: Quote): number {
-    const key = source === null ? finding.graphId : `${source.documentId}\n${source.passage ?? ''}`;
-    if (!this.#sources.has(key)) this.#sources.set(key, this.#sourceText(source, finding));
-    return [...this.#sources.keys()].indexOf(key) + 1;
-  }
-
-  #sourceText(source: Source | null, finding: Finding): string {
-    const { graphId } = finding;
-    if (source === null)
-      return `A caller's statement in the graph "${escaped(this.#graphNames.get(graphId) ?? graphId)}"`;
-    const url =
-      source.url !== null && /^https?:\/\//i.test(source.url)
-        ? ` <${source.url.replace(/[\s<>]/g, encodeURIComponent)}>`
-        : '';
-    const passage = plainTextOf(source.passage ?? '');
-    const heading = headingOf(finding);
-    const name = `**${escaped(source.name)}**${heading === null ? '' : `, ${escaped(heading)}`}`;
-    return `${name}${url}${passage === '' ? '' : `: ${escaped(cut(passage, MAX_QUOTE))}`}`;
-  }
-}
-
-/** Of a section of a document. */
-function headingOf({ name, labels, sources }: Finding): string | null {
-  // The further passages of a section are numbered.
-  const heading = name.replace(/ \(\d+\)$/, '');
-  return labels.includes('Section') && heading !== sources[0]?.name ? heading : null;
-}
-
 function asSentence(text: string): string {
   const plain = text.replace(/\s+/g, ' ').trim();
   return /[.!?。！？।؟…:]$/u.test(plain) ? plain : `${plain}.`;
-}
-
-/** Text as Markdown that shows it as it is, within a line: names and documents come from outside. */
-function escaped(text: string): string {
-  const plain = text.replace(/\s+/g, ' ').trim();
-  return plain.replace(/[\\`*[\]<>|~]|(?<!\w)_|_(?!\w)/g, '\\$&').replace(/&(?=#?\w+;)/g, '&amp;');
 }

@@ -8,8 +8,9 @@ import { accept } from '#libs/kernel/decider.ts';
 import type { Decision, Fold } from '#libs/kernel/decider.ts';
 import { changedBy, createdBy } from '#libs/kernel/entity.ts';
 import type { EntityState } from '#libs/kernel/entity.ts';
-import type { StreamEvent } from '#libs/kernel/event.ts';
-import { defineEvents } from '#libs/platform/eventstore/index.ts';
+import type { StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
+import { tokenUsage } from '#libs/kernel/token-usage.ts';
+import { defineEvents, upcast } from '#libs/platform/eventstore/index.ts';
 import type { EventOf } from '#libs/platform/eventstore/index.ts';
 
 /** Category of the streams, `report-<id>`. */
@@ -49,24 +50,57 @@ const finding = z.object({
   hop: z.int(),
 });
 
-export const reportCodec = defineEvents({
-  'ReportRequested.v1': z.object({ id: z.string(), query: z.string(), knowledgeGraph: z.string().nullable() }),
-  /** `questions`: texts to search for, the query first. */
-  'ResearchPlanned.v1': z.object({
-    graphs: z.array(z.object({ id: z.string(), name: z.string() })),
-    questions: z.array(z.string()),
-    terms: z.array(term),
-  }),
-  /** The next question was searched for in all graphs. `findings`: those that are relevant and new. */
-  'GraphSearched.v1': z.object({ findings: z.array(finding) }),
-  /** Edges of nodes were followed, as far as hop `hop`. */
-  'EdgesFollowed.v1': z.object({ hop: z.int(), findings: z.array(finding) }),
-  /** `results`: Markdown. `method`: how it was written. */
-  'ReportWritten.v1': z.object({ results: z.string(), method: z.enum(['extractive']) }),
-  /** `reason`: a clause for people, without a full stop. */
-  'ReportFailed.v1': z.object({ reason: z.string() }),
-  'ReportCancelled.v1': z.object({}),
+const reportWritten = z.object({
+  /** Markdown. */
+  results: z.string(),
+  method: z.enum(['extractive', 'model']),
+  /** The model that has written the report, as its endpoint calls it, or that was to write it. Null: none. */
+  model: z.string().nullable(),
+  /** Why the model has not written it: a clause for people, without a full stop. Null if it has, and without a model. */
+  reason: z.string().nullable(),
+  /** Of the model; null if it was not asked. `cost`: in the currency of the configured prices; null without. */
+  usage: tokenUsage.nullable(),
+  cost: z.number().nullable(),
 });
+
+const reportWrittenV1 = z.object({ results: z.string(), method: z.enum(['extractive']) });
+
+export const reportCodec = defineEvents(
+  {
+    'ReportRequested.v1': z.object({ id: z.string(), query: z.string(), knowledgeGraph: z.string().nullable() }),
+    /** `questions`: texts to search for, the query first. */
+    'ResearchPlanned.v1': z.object({
+      graphs: z.array(z.object({ id: z.string(), name: z.string() })),
+      questions: z.array(z.string()),
+      terms: z.array(term),
+    }),
+    /** The next question was searched for in all graphs. `findings`: those that are relevant and new. */
+    'GraphSearched.v1': z.object({ findings: z.array(finding) }),
+    /** Edges of nodes were followed, as far as hop `hop`. */
+    'EdgesFollowed.v1': z.object({ hop: z.int(), findings: z.array(finding) }),
+    /** The research is complete, and the model of this name is to write the report. */
+    'WritingStarted.v1': z.object({ model: z.string() }),
+    /** Precedes each call of the model. */
+    'ModelAsked.v1': z.object({}),
+    'ReportWritten.v2': reportWritten,
+    /** `reason`: a clause for people, without a full stop. */
+    'ReportFailed.v1': z.object({ reason: z.string() }),
+    'ReportCancelled.v1': z.object({}),
+  },
+  {
+    upcasters: {
+      'ReportWritten.v1': upcast(reportWrittenV1, ({ results }) => ({
+        type: 'ReportWritten.v2',
+        data: quoted(results),
+      })),
+    },
+  },
+);
+
+/** A report that no model was asked for. */
+export function quoted(results: string): z.infer<typeof reportWritten> {
+  return { results, method: 'extractive', model: null, reason: null, usage: null, cost: null };
+}
 
 export type ReportEvent = EventOf<typeof reportCodec>;
 export type Term = z.infer<typeof term>;
@@ -74,8 +108,9 @@ export type Finding = z.infer<typeof finding>;
 export type Source = z.infer<typeof source>;
 type Data<Type extends ReportEvent['type']> = Extract<ReportEvent, { type: Type }>['data'];
 export type Plan = Data<'ResearchPlanned.v1'>;
+export type Written = Data<'ReportWritten.v2'>;
 
-export type Phase = 'queued' | 'researching' | 'ready' | 'failed' | 'cancelled';
+export type Phase = 'queued' | 'researching' | 'writing' | 'ready' | 'failed' | 'cancelled';
 
 export type Report = Data<'ReportRequested.v1'> &
   EntityState & {
@@ -88,7 +123,11 @@ export type Report = Data<'ReportRequested.v1'> &
     /** Dropped when the report ends: only its text and their number remain. */
     readonly findings: readonly Finding[];
     readonly found: number;
-    readonly results: string;
+    /** The event since which a model is to write it. */
+    readonly writingRevision: StreamRevision | null;
+    /** How often the model was asked. */
+    readonly asked: number;
+    readonly written: Written | null;
     readonly failure: string | null;
   };
 
@@ -113,12 +152,14 @@ function requested(event: StreamEvent<Extract<ReportEvent, { type: 'ReportReques
     hops: 0,
     findings: [],
     found: 0,
-    results: '',
+    writingRevision: null,
+    asked: 0,
+    written: null,
     failure: null,
   };
 }
 
-function changes(report: Report, { type, data }: StreamEvent<ReportEvent>): Partial<Report> {
+function changes(report: Report, { type, data, revision }: StreamEvent<ReportEvent>): Partial<Report> {
   switch (type) {
     case 'ReportRequested.v1':
       return {};
@@ -128,8 +169,12 @@ function changes(report: Report, { type, data }: StreamEvent<ReportEvent>): Part
       return { searched: report.searched + 1, ...withFindings(report, data.findings) };
     case 'EdgesFollowed.v1':
       return { hops: data.hop, ...withFindings(report, data.findings) };
-    case 'ReportWritten.v1':
-      return { phase: 'ready', results: data.results, findings: [] };
+    case 'WritingStarted.v1':
+      return { phase: 'writing', writingRevision: revision };
+    case 'ModelAsked.v1':
+      return { asked: report.asked + 1 };
+    case 'ReportWritten.v2':
+      return { phase: 'ready', written: data, findings: [] };
     case 'ReportFailed.v1':
       return { phase: 'failed', failure: data.reason, findings: [] };
     case 'ReportCancelled.v1':
@@ -142,7 +187,7 @@ function withFindings({ findings, found }: Report, more: readonly Finding[]) {
 }
 
 export function hasEnded({ phase }: Report): boolean {
-  return phase !== 'queued' && phase !== 'researching';
+  return phase === 'ready' || phase === 'failed' || phase === 'cancelled';
 }
 
 /** A report that has ended stays as it is. */

@@ -7,6 +7,8 @@ const MIN_SENTENCE = 15;
 const MAX_SENTENCE = 400;
 const MIN_WORDS = 3;
 
+/** No text of anyone is nested so deep, and the parser takes long for it. */
+const NESTED = /^(?:[ \t]*(?:>|(?:[-*+]|\d{1,9}[.)])[ \t])){15}/m;
 const SEGMENTER = new Intl.Segmenter('en', { granularity: 'sentence' });
 /** Rows of a table, also without its head. */
 const ROW = /^\s*\|/;
@@ -54,6 +56,7 @@ function isCode(sentence: string): boolean {
 
 /** Paragraphs, also those of lists and quotations. Code, HTML, headings and tables are none. */
 function blocksOf(passage: string): string[] {
+  if (NESTED.test(passage)) return [];
   return paragraphsIn(fromMarkdown(passage).children)
     .map((paragraph) =>
       textOf(paragraph.children)

@@ -1,8 +1,7 @@
-import { streamRevision } from '#libs/kernel/event.ts';
 import { admitText } from '#libs/kernel/text.ts';
-import { pause } from '#libs/platform/lifecycle/index.ts';
 import { NO_USAGE } from '#libs/platform/model/index.ts';
 import type { Model, ModelEnd, ModelMessage, ModelPart, ModelTool } from '#libs/platform/model/index.ts';
+import { unlessOvertaken } from '#libs/platform/reactors/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
 import { metadataOf } from './response.ts';
@@ -15,12 +14,10 @@ import type { RunParts, StepOfRun } from './run.parts.ts';
 import { answerText, RUN, SEPARATOR } from './run.ts';
 import { MAX_TOOL_CALLS } from './run.next.ts';
 import type { RunModel } from './run.answer.ts';
-import type { Run, RunEvent, ToolCall } from './run.ts';
+import type { RunEvent, ToolCall } from './run.ts';
 
 /** Of the text of all steps, and of the reasoning of one: an interaction holds no more. */
 const MAX_CHARS = 100_000;
-/** Between two looks at whether the run was cancelled, or continued by another worker. */
-const WATCH_MS = 1_000;
 /** Of the arguments of a call that is not run. */
 const MAX_SHOWN_INPUT = 500;
 
@@ -34,11 +31,6 @@ interface ModelParts extends Pick<RunParts, 'store' | 'maxTokens' | 'log' | 'ope
   readonly missed: readonly MissedServer[];
   /** For the request. */
   readonly traceparent: string | undefined;
-}
-
-/** Another worker has continued the run, or it was cancelled: what this step comes to does not count. */
-class Overtaken extends Error {
-  override readonly name = 'Overtaken';
 }
 
 /**
@@ -58,19 +50,16 @@ export async function runModelStep(one: StepOfRun, parts: ModelParts, step: numb
   const about = { kind: parts.model.kind, name: call.model ?? parts.model.name };
   const answer = new AnswerOfStep({ ...one, run }, about, { step, isLast: !parts.mayCallTools });
   if (parts.openings.isText(call, parts.model)) answer.begin();
-  const over = new AbortController();
-  const signal = AbortSignal.any([process.signal, over.signal]);
-  const watch = watched(parts.store, run, signal).then((isOvertaken) => isOvertaken && over.abort(new Overtaken()));
+  const at = { stream: streamName(RUN, run.id), revision: run.changedRevision };
   try {
-    return await outcomeOf(answer, parts.model.stream(call, signal), (failure) => {
-      signal.throwIfAborted();
-      const { reason, detail } = failure;
-      if (detail !== null) parts.log.warn({ run: run.id, reason, detail }, 'a model call failed');
-    });
+    return await unlessOvertaken(parts.store, at, process.signal, (signal) =>
+      outcomeOf(answer, parts.model.stream(call, signal), ({ reason, detail }) => {
+        signal.throwIfAborted();
+        if (detail !== null) parts.log.warn({ run: run.id, reason, detail }, 'a model call failed');
+      }),
+    );
   } finally {
     parts.openings.learn(call, parts.model, answer);
-    over.abort();
-    await watch;
   }
 }
 
@@ -93,21 +82,6 @@ async function outcomeOf(
     if (answer.isFull) return answer.finished({ reason: 'length', usage: NO_USAGE, cost: null });
   }
   throw new TypeError('a stream of a model has no end');
-}
-
-/** Resolves with true once the stream of the run has an event that this worker did not append; with false at the end. */
-async function watched(store: RunParts['store'], { id, changedRevision }: Run, signal: AbortSignal): Promise<boolean> {
-  const from = streamRevision(changedRevision + 1);
-  while (!signal.aborted) {
-    await pause(WATCH_MS, signal);
-    if (signal.aborted) break;
-    try {
-      for await (const _event of store.readStream(streamName(RUN, id), { from, limit: 1 })) return true;
-    } catch {
-      // The store is unavailable: the step continues, and appends its outcome once the store answers again.
-    }
-  }
-  return false;
 }
 
 type CallPart = Extract<ModelPart, { type: 'tool_call' | 'invalid_tool_call' }>;

@@ -4,21 +4,15 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { Entities, entity } from '#libs/platform/entity/index.ts';
 import type { EntityCore, EntityResult } from '#libs/platform/entity/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { costSchema, usageResource, usageSchema } from '#libs/platform/model/index.ts';
 import { foldStream, streamName } from '#libs/platform/readmodel/index.ts';
 
 import { totalCost, totalUsage } from './run.totals.ts';
 import { hasEnded, RUN, runCodec, runFold } from './run.ts';
 import { finishOf, modelOf } from './run.answer.ts';
-import type { Run, RunEvent, RunRequested, RunState, Step, TokenUsage } from './run.ts';
+import type { Run, RunEvent, RunRequested, RunState, Step } from './run.ts';
 
 const milliseconds = z.int().nullable();
-const tokens = z.int().nullable();
-
-const usageSchema = z
-  .object({ input_tokens: tokens, cached_input_tokens: tokens, output_tokens: tokens, reasoning_tokens: tokens })
-  .meta({ id: 'TokenUsage', description: 'As the model endpoint counts them; null where it does not' });
-
-const cost = z.number().nullable().describe('In the currency of the configured prices; null without them');
 
 const stepSchema = z
   .object({
@@ -33,7 +27,7 @@ const stepSchema = z
     finished: z.string().nullable(),
     duration_ms: milliseconds,
     usage: usageSchema.nullable(),
-    cost,
+    cost: costSchema,
     omitted: z
       .array(z.string())
       .describe('What the request of a model step left out, since the endpoint refuses it: parameters, tools'),
@@ -76,7 +70,7 @@ export const runSchema = z
       ),
     steps: z.array(stepSchema),
     usage: usageSchema,
-    cost,
+    cost: costSchema,
     duration_ms: milliseconds.describe('From the request to the end; null until then'),
     created: z.string(),
     modified: z.string(),
@@ -103,7 +97,7 @@ function resource(run: Run): RunResource {
       ...one,
       missing_tool_servers: run.missed.flatMap(({ step, servers }) => (step === one.step ? servers : [])),
     })),
-    usage: usageOf(totalUsage(run)),
+    usage: usageResource(totalUsage(run)),
     cost: totalCost(run),
     duration_ms: run.endedAt === null ? null : Date.parse(run.endedAt) - Date.parse(run.createdAt),
     created: run.createdAt,
@@ -125,7 +119,7 @@ function finishedStep(one: Step): ShownStep {
     started: startedAt,
     finished: finishedAt,
     duration_ms: Date.parse(finishedAt) - Date.parse(startedAt),
-    usage: isTool ? null : usageOf(one.usage),
+    usage: isTool ? null : usageResource(one.usage),
     cost: isTool ? null : one.cost,
     omitted: isTool ? [] : (one.omitted ?? []),
   };
@@ -150,15 +144,6 @@ function runningStep({ started, steps }: Run): ShownStep[] {
       omitted: [],
     },
   ];
-}
-
-function usageOf({ inputTokens, cachedInputTokens, outputTokens, reasoningTokens }: TokenUsage): RunResource['usage'] {
-  return {
-    input_tokens: inputTokens,
-    cached_input_tokens: cachedInputTokens,
-    output_tokens: outputTokens,
-    reasoning_tokens: reasoningTokens,
-  };
 }
 
 type RunFacets = { readonly status: string; readonly agent: string; readonly channel: string };

@@ -1,4 +1,6 @@
-import type { Run, TokenUsage } from './run.ts';
+import type { TokenUsage } from '#libs/kernel/token-usage.ts';
+
+import type { Run } from './run.ts';
 
 type Spent = Pick<Run, 'steps' | 'failure'>;
 

@@ -10,6 +10,7 @@ import { changedBy, createdBy } from '#libs/kernel/entity.ts';
 import type { EntityState } from '#libs/kernel/entity.ts';
 import type { Timestamp } from '#libs/kernel/clock.ts';
 import type { StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
+import { tokenUsage } from '#libs/kernel/token-usage.ts';
 import { defineEvents } from '#libs/platform/eventstore/index.ts';
 import type { EventOf } from '#libs/platform/eventstore/index.ts';
 
@@ -26,14 +27,6 @@ const toolCall = z.object({
   problem: z.string().nullable(),
   /** False for a call that cannot be made: the model reads its `problem`, and the run has no step for it. */
   isOffered: z.boolean().optional(),
-});
-
-const tokens = z.int().nullable();
-const usage = z.object({
-  inputTokens: tokens,
-  cachedInputTokens: tokens,
-  outputTokens: tokens,
-  reasoningTokens: tokens,
 });
 
 const step = z.int().positive();
@@ -86,7 +79,7 @@ export const runCodec = defineEvents({
     reasoning: z.string(),
     toolCalls: z.array(toolCall),
     finish: z.string(),
-    usage,
+    usage: tokenUsage,
     cost: z.number().nullable(),
     model: z.string().optional(),
     sent: z.object({ source: z.string(), message: jsonMap }).nullish(),
@@ -114,7 +107,7 @@ export const runCodec = defineEvents({
     reason: z.string(),
     message: z.string(),
     detail: z.string().nullish(),
-    usage: usage.optional(),
+    usage: tokenUsage.optional(),
     cost: z.number().nullish(),
   }),
   'RunCancelled.v1': z.object({}),
@@ -134,7 +127,6 @@ export type Question = Data<'QuestionAsked.v1'> & {
   readonly answer: Pick<QuestionAnswered, 'status' | 'result'> | null;
 };
 export type ToolCall = z.infer<typeof toolCall>;
-export type TokenUsage = z.infer<typeof usage>;
 
 interface StepTimes {
   readonly step: number;

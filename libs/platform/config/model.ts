@@ -6,21 +6,23 @@ export const modelVariables = {
   MODEL_BASE_URL: webUrl()
     .optional()
     .describe(
-      'Model endpoint with the chat completions of the OpenAI API, `https://…/v1`. Default: agents quote their graphs.',
+      'Model endpoint with the chat completions of the OpenAI API, `https://…/v1`. Default: agents and reports quote their graphs.',
     ),
   MODEL_API_KEY: z.string().optional().meta({ description: 'API key of the model endpoint.', secret: true }),
-  MODEL_NAME: z.string().optional().describe('Model of agents that name none; with `MODEL_BASE_URL`.'),
+  MODEL_NAME: z.string().optional().describe('Model of reports, and of agents that name none; with `MODEL_BASE_URL`.'),
   MODEL_PRICE_INPUT: decimal()
     .optional()
     .describe(
-      'Price of a million input tokens of `MODEL_NAME`, such as `2.5`, for the `cost` of runs. Default: no cost.',
+      'Price of a million input tokens of `MODEL_NAME`, such as `2.5`, for the `cost` of runs and reports. Default: no cost.',
     ),
   MODEL_PRICE_OUTPUT: decimal()
     .optional()
     .describe('Price of a million output tokens, in the same currency; with `MODEL_PRICE_INPUT`.'),
   MODEL_CONTEXT_TOKENS: integer(500, 10_000_000)
     .prefault('24000')
-    .describe('Estimated tokens of a conversation that a model is given at most; its oldest parts are dropped.'),
+    .describe(
+      'Estimated tokens that a model is given at most; the oldest messages, or the least relevant sources, are dropped.',
+    ),
   MODEL_TIMEOUT_MS: integer(100, 170_000)
     .prefault('120000')
     .describe('Milliseconds that one answer of the model may take.'),

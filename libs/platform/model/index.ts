@@ -19,3 +19,4 @@ export type {
 } from './model.ts';
 export { strictSchemaOf } from './tool-schema.ts';
 export { asText, inOneLine, untrusted } from './untrusted.ts';
+export { costSchema, usageResource, usageSchema } from './usage.ts';

@@ -1,5 +1,7 @@
 import type { z } from 'zod';
 
+import type { TokenUsage } from '#libs/kernel/token-usage.ts';
+
 /** What a model is asked for. */
 export interface ModelCall {
   /** The system prompt. */
@@ -100,13 +102,7 @@ export type ModelEnd =
 export type ModelFinish = string;
 
 /** Tokens as the endpoint counts them, failed attempts included; null if it did not report them. */
-export interface ModelUsage {
-  readonly inputTokens: number | null;
-  readonly cachedInputTokens: number | null;
-  readonly outputTokens: number | null;
-  /** Part of `outputTokens`. */
-  readonly reasoningTokens: number | null;
-}
+export type ModelUsage = Readonly<TokenUsage>;
 
 export const NO_USAGE: ModelUsage = {
   inputTokens: null,

@@ -14,3 +14,4 @@ export { GROUP_PREFIX, groupNameOf, reactor, reactorNameOf, RetryLater } from '.
 export type { AnyReactor, EndedProcess, Process, Reactor } from './reactor.ts';
 export { ReactorRunner } from './reactor-runner.ts';
 export type { AttemptOutcome } from './reactor-runner.ts';
+export { unlessOvertaken } from './overtaken.ts';

@@ -64,7 +64,7 @@ async function written(body: object): Promise<Json> {
 }
 
 const types = async (id: string): Promise<string[]> =>
-  (await api.types(`report-${id}`)).map((type) => type.replace('.v1', ''));
+  (await api.types(`report-${id}`)).map((type) => type.replace(/\.v\d+$/, ''));
 
 /** A worker that handles one event of a report, by its number; calls of `knowledge` replace those of the feature. */
 async function worker(id: string, revision: number, knowledge: Partial<Knowledge> = {}) {
@@ -73,7 +73,7 @@ async function worker(id: string, revision: number, knowledge: Partial<Knowledge
   for await (const stored of platform.store.readStream(`report-${id}`))
     if (stored.revision === revision) event = stored;
   if (event === undefined) throw new Error('there is no such event');
-  const step = new Step(reportResearch({ ...api.api.features.knowledge, ...knowledge }), platform, event);
+  const step = new Step(reportResearch({ ...api.api.features.knowledge, ...knowledge }, null), platform, event);
   return (signal = new AbortController().signal, failures = 0) => step.attempt({ failures, lastError: null, signal });
 }
 
@@ -94,6 +94,7 @@ describe('a report', () => {
     });
     expect(report).toMatchObject({ status: 'Ready', knowledge_graph: graph });
     expect(Object.keys({ results, ...report }).toSorted()).toEqual([
+      'cost',
       'created',
       'id',
       'knowledge_graph',
@@ -102,7 +103,11 @@ describe('a report', () => {
       'query',
       'results',
       'status',
+      'usage',
+      'written_by',
     ]);
+    const written_by = { method: 'extractive', model: null, reason: null };
+    expect(report).toMatchObject({ written_by, usage: null, cost: null });
     expect(results).toMatch(/^\*Extractive report: .* No language model/m);
     expect(results).toMatch(
       /## Answer\n\n- \*\*Opening hours\*\*: The warehouse in Bremen opens at nine and closes at five\. \[1\]\n/,

@@ -7,9 +7,11 @@ import type { Core, Module } from '#libs/platform/runtime/index.ts';
 import { ReactionCommands, type ReactionRunner, type ReactorNames } from './reaction.commands.ts';
 import { reactionRoutes } from './reaction.http.ts';
 import { publicReactionEvents, reactionEventTypes, reactionFrame, reactionLiveCommands } from './reaction.live.ts';
-import { reactionsProjection } from './reaction.read.ts';
+import { ReactionAnnotations, reactionsProjection } from './reaction.read.ts';
 
-export { ReactionAnnotations } from './reaction.read.ts';
+export { ReactionAnnotations };
+export type { ReactionCommands } from './reaction.commands.ts';
+export type { Reactor } from './reaction.ts';
 
 interface ReactionsDeps extends ReactorNames {
   /** Runs all commands of channels in this process. */
@@ -22,10 +24,13 @@ export const reactionsModule = {
   partOfChannel: withFrames(reactionsProjection, reactionFrame),
   publicEvents: publicReactionEvents,
   liveEvents: reactionEventTypes,
-  create(_core: Core, { runner, interactions, nameOf }: ReactionsDeps) {
+  create(core: Core, { runner, interactions, nameOf }: ReactionsDeps) {
     const commands = new ReactionCommands(runner);
+    const annotations = new ReactionAnnotations(core.collections);
     return {
       commands,
+      /** For exports. */
+      reactionsOf: annotations.reactionsOf.bind(annotations),
       routes: (app: HttpApp) => reactionRoutes(app, { commands, interactions, nameOf }),
       liveCommands: reactionLiveCommands({ commands, nameOf }),
     };

@@ -79,6 +79,17 @@ export class ReactionAnnotations implements Annotations {
     this.#collections = collections;
   }
 
+  /** The current reactions of interactions, with their reactors, by the sequence of the interaction. */
+  async reactionsOf(
+    organizationId: EntityId,
+    channelId: EntityId,
+    sequences: readonly number[],
+  ): Promise<ReadonlyMap<number, readonly MarkedReaction[]>> {
+    const { marks } = reactionKeys(organizationId, channelId);
+    const found = await this.#collections.withScores(marks, sequences);
+    return new Map([...found].map(([sequence, members]) => [sequence, marksBefore(Infinity, members).reactions]));
+  }
+
   async of(
     organizationId: EntityId,
     channelId: EntityId,

@@ -1,23 +1,27 @@
 /** Posts jobs through the same commands as HTTP. All ids are derived from the source, so a repetition adds nothing. */
 import { channelToCreate } from '#libs/features/channels/index.ts';
 import type { Channels, Directories } from '#libs/features/channels/index.ts';
-import { interactionToPost } from '#libs/features/interactions/index.ts';
+import { interactionId, interactionToPost } from '#libs/features/interactions/index.ts';
 import type {
   InteractionCommands,
   InteractionDirectory,
+  InteractionQueries,
   InteractionResult,
 } from '#libs/features/interactions/index.ts';
+import type { ReactionCommands } from '#libs/features/reactions/index.ts';
+import type { ChannelSequence } from '#libs/kernel/event.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { retry } from '#libs/platform/lifecycle/index.ts';
 
-import type { ChannelDraft, ImportJob, MessageDraft, Problem } from './import.model.ts';
+import type { ChannelDraft, ImportJob, MessageDraft, Problem, ThreadDraft } from './import.model.ts';
 
 export interface ImportParts extends Directories {
   readonly channels: Channels;
-  readonly interactions: { readonly commands: InteractionCommands };
+  readonly interactions: { readonly commands: InteractionCommands; readonly queries: InteractionQueries };
+  readonly reactions: { readonly commands: ReactionCommands };
   readonly organizationId: EntityId;
   readonly directory: InteractionDirectory;
 }
@@ -39,6 +43,8 @@ export class ImportTarget {
   readonly #parts: ImportParts;
   readonly #retry: StoreRetry;
   readonly #known = new Set<EntityId>();
+  /** Sequences of the messages that threads are about, by channel and span. */
+  readonly #origins = new Map<string, ChannelSequence>();
 
   /** @param retry repeats the commands: each has a derived id, so a repetition finds what was written */
   constructor(parts: ImportParts, retry: StoreRetry) {
@@ -47,6 +53,10 @@ export class ImportTarget {
   }
 
   channelId({ key }: ChannelDraft): EntityId {
+    return this.#idOf(key);
+  }
+
+  #idOf(key: string): EntityId {
     return derivedId(NAMESPACE, `${this.#parts.organizationId}\n${key}`);
   }
 
@@ -58,27 +68,34 @@ export class ImportTarget {
     const refusal = await this.#create(channelId, channel);
     if (refusal !== null) return { ...counts, bad: [{ ...channel.place, reason: refusal }] };
     for (const window of windowsOf(messages)) {
-      const results = await this.#postWindow(channelId, window);
+      const results = await this.#postWindow(channelId, window, channel);
       for (const [index, result] of results.entries()) {
-        const place = window[index]?.place;
+        const message = window[index];
+        if (message === undefined) continue;
+        const isThere = result.ok || result.rejection.reason === 'span_taken';
         if (result.ok) counts.imported += 1;
-        else if (result.rejection.reason === 'span_taken') counts.already += 1;
-        else if (place !== undefined) counts.bad.push({ ...place, reason: `refused: ${result.rejection.reason}` });
+        else if (isThere) counts.already += 1;
+        else counts.bad.push({ ...message.place, reason: `refused: ${result.rejection.reason}` });
+        if (isThere) counts.bad.push(...(await this.#complete(channelId, message, result)));
       }
     }
     return counts;
   }
 
   /** @returns the reason why the channel was refused, or null */
-  async #create(channelId: EntityId, { body, names }: ChannelDraft): Promise<string | null> {
+  async #create(channelId: EntityId, { body, names, thread }: ChannelDraft): Promise<string | null> {
     if (this.#known.has(channelId)) return null;
     const { channels } = this.#parts;
     const context = this.#context(channelId);
-    const result = await this.#retry.run(async () => {
-      const participants = await Promise.all((body.participants ?? []).map((one) => this.#participant(one, names)));
-      const channel = await channelToCreate(context, { ...body, participants }, this.#parts);
-      return channels.create(context, channel);
-    });
+    const attempt = (form: ChannelDraft['body']) =>
+      this.#retry.run(async () => {
+        const participants = await Promise.all((form.participants ?? []).map((one) => this.#participant(one, names)));
+        const channel = await channelToCreate(context, { ...form, participants }, this.#parts);
+        return channels.create(context, channel);
+      });
+    let result = await attempt(thread === undefined ? body : { ...body, ...(await this.#threadOf(thread)) });
+    // The file lacks the channel that the thread belongs to, or that channel was archived since.
+    if (!result.ok && thread !== undefined) result = await attempt(body);
     if (!result.ok) return `refused: ${result.rejection.reason}`;
     if (result.entity.organizationId !== this.#parts.organizationId) return 'refused: not_found';
     // Bounded: a file of conversations names each channel once.
@@ -87,14 +104,75 @@ export class ImportTarget {
     return null;
   }
 
+  async #threadOf({ parentKey, origin, metaData }: ThreadDraft): Promise<Partial<ChannelDraft['body']>> {
+    const parentId = this.#idOf(parentKey);
+    const sequence = origin && (await this.#sequenceOf(parentId, origin.spanId, origin.turnId));
+    return {
+      channel_type: 'thread',
+      parent_channel_id: parentId,
+      origin_message_id: sequence && interactionId({ channelId: parentId, sequence }),
+      meta_data: metaData,
+    };
+  }
+
+  /** Adds the reactions of a message that was posted. */
+  async #complete(channelId: EntityId, message: MessageDraft, result: InteractionResult): Promise<Problem[]> {
+    const { key, place, body, reactions = [], startsThread } = message;
+    if (reactions.length === 0 && startsThread !== true) return [];
+    const spanId = message.keepsIds ? key : derivedId(channelId, key);
+    const sequence = result.ok
+      ? sequenceIn(result.document)
+      : await this.#sequenceOf(channelId, spanId, body.interaction_id ?? null);
+    if (sequence === null) return [{ ...place, reason: 'its reactions are left out: the message was not found' }];
+    // Read models may lag behind, so threads that follow find their message here.
+    if (startsThread === true) this.#origins.set(`${channelId} ${spanId}`, sequence);
+    const bad: Problem[] = [];
+    for (const { emoji, reactor } of reactions) {
+      const context = this.#context(derivedId(channelId, `react ${key} ${reactor.type} ${reactor.id} ${emoji}`));
+      const added = await this.#retry.run(() =>
+        this.#parts.reactions.commands.react(context, { channelId, sequence }, reactor, emoji),
+      );
+      if (!added.ok) bad.push({ ...place, reason: `a reaction is refused: ${added.rejection.reason}` });
+    }
+    return bad;
+  }
+
+  /** The sequence of an interaction, by its span and its turn. */
+  async #sequenceOf(channelId: EntityId, spanId: string, turnId: string | null): Promise<ChannelSequence | null> {
+    const noted = this.#origins.get(`${channelId} ${spanId}`);
+    if (noted !== undefined) return noted;
+    const { interactions, organizationId } = this.#parts;
+    const filter = {
+      order: 'asc',
+      includeIncomplete: true,
+      includeToolCallUpdates: false,
+      ...(turnId !== null && { turnId }),
+    } as const;
+    for (let after: string | null = null, more = true; more;) {
+      const page: { size: number; offset: number; after: string | null } = { size: 200, offset: 0, after };
+      const found: Awaited<ReturnType<InteractionQueries['list']>> = await this.#retry.run(() =>
+        interactions.queries.list(organizationId, channelId, filter, page, null),
+      );
+      const own = found?.items.find((json) => JSON.parse(json.toString()).span_id === spanId);
+      if (own !== undefined) return sequenceIn(own);
+      after = found?.last ?? null;
+      more = found?.hasNext === true && after !== null;
+    }
+    return null;
+  }
+
   /**
    * Posts in the order of the window. Replies whose parent is missing in the source follow it, as roots.
    * A fault rejects all waiting posts together, so a retry keeps the order.
    */
-  async #postWindow(channelId: EntityId, window: readonly MessageDraft[]): Promise<InteractionResult[]> {
+  async #postWindow(
+    channelId: EntityId,
+    window: readonly MessageDraft[],
+    { names }: ChannelDraft,
+  ): Promise<InteractionResult[]> {
     const results: InteractionResult[] = [];
     const prepared = await this.#retry.run(() =>
-      Promise.all(window.map((message) => this.#prepare(channelId, message))),
+      Promise.all(window.map((message) => this.#prepare(channelId, message, names))),
     );
     const all = await this.#retry.run(() =>
       Promise.all(prepared.map(({ context, interaction }) => this.#send(context, channelId, interaction))),
@@ -120,11 +198,11 @@ export class ImportTarget {
     return this.#parts.interactions.commands.post(context, channelId, interaction, { spanIsNew: false });
   }
 
-  async #prepare(channelId: EntityId, message: MessageDraft): Promise<Prepared> {
+  async #prepare(channelId: EntityId, message: MessageDraft, names: ChannelDraft['names']): Promise<Prepared> {
     const { key, parentKey, keepsIds, startsTurn, body } = message;
     const spanOf = (name: string): string => (keepsIds ? name : derivedId(channelId, name));
     const context = this.#context(derivedId(channelId, `post ${key}`));
-    const participant = body.participant && (await this.#participant(body.participant));
+    const participant = body.participant && (await this.#sender(body.participant, message.senderName, names));
     const named = {
       ...body,
       ...(participant && { participant }),
@@ -137,6 +215,22 @@ export class ImportTarget {
       writer: 'operator',
     });
     return { context, interaction };
+  }
+
+  /** Senders that are agents need not be registered: they keep their type, and get their name. */
+  async #sender<T extends { readonly type: string }>(
+    one: T,
+    name: string | undefined,
+    names: ChannelDraft['names'],
+  ): Promise<T | Unknown> {
+    if (one.type === 'agent' && 'agent_id' in one) {
+      const metadata = 'agent_metadata' in one ? one.agent_metadata : null;
+      const { organizationId, agents } = this.#parts;
+      if (name === undefined || metadata || (await agents.agent(organizationId, String(one.agent_id)))) return one;
+      return { ...one, agent_metadata: { name } };
+    }
+    const own = 'user_id' in one && name !== undefined ? new Map([[String(one.user_id), name]]) : names;
+    return this.#participant(one, own);
   }
 
   /** A user that the organization does not have becomes an unauthenticated user, such an agent an external one. */
@@ -173,6 +267,11 @@ type Unknown =
 interface Prepared {
   readonly context: CommandContext;
   readonly interaction: Parameters<InteractionCommands['post']>[2];
+}
+
+/** @param json an interaction as the API returns it */
+function sequenceIn(json: string | Buffer): ChannelSequence {
+  return JSON.parse(json.toString()).sequence;
 }
 
 /** Messages that are sent together are decided together, in order, and appended as one batch if it fits. */

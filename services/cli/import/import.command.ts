@@ -143,7 +143,7 @@ async function work(parts: CliParts, session: Session, { path, source, organizat
 }
 
 function partsOf({ features }: Session, organizationId: EntityId) {
-  const { channels, interactions, users, agents, organizations } = features;
+  const { channels, interactions, reactions, users, agents, organizations } = features;
   // Needed for every message and constant during an import. A failed read is not remembered.
   let known: Promise<string | null> | undefined;
   const application = (): Promise<string | null> => {
@@ -160,6 +160,7 @@ function partsOf({ features }: Session, organizationId: EntityId) {
   return {
     channels,
     interactions,
+    reactions,
     users: { user },
     agents: { agent: (organization: EntityId, id: EntityId) => agents.find(organization, id) },
     summarize: (id: EntityId) => organizations.summary(id, (...one) => users.summary(...one)),

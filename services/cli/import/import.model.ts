@@ -7,6 +7,7 @@ import type { z } from 'zod';
 import type { CreateChannelBody } from '#libs/features/channels/index.ts';
 import { postInteractionBody, type PostInteractionBody } from '#libs/features/interactions/index.ts';
 import { admitJson } from '#libs/kernel/text.ts';
+import type { Reactor } from '#libs/features/reactions/index.ts';
 import { jsonMap, parseJson, scanJson } from '#libs/platform/http/index.ts';
 
 export const FORMATS = ['slack', 'chatgpt', 'sharegpt', 'openai', 'parley'] as const;
@@ -42,6 +43,24 @@ export interface MessageDraft {
   /** Keeps the span and turn ids of the source, which are ids of Parley already. */
   readonly keepsIds?: boolean;
   readonly body: PostInteractionBody;
+  /** The name of a sender that is a user or an agent, for organizations that do not have it. */
+  readonly senderName?: string | undefined;
+  readonly reactions?: readonly ReactionDraft[] | undefined;
+  /** A thread of the source is about this message. */
+  readonly startsThread?: boolean | undefined;
+}
+
+export interface ReactionDraft {
+  readonly emoji: string;
+  readonly reactor: Reactor;
+}
+
+/** A thread's channel in the source, and the message that it is about. */
+export interface ThreadDraft {
+  /** Key of the channel that it belongs to. */
+  readonly parentKey: string;
+  readonly origin: { readonly spanId: string; readonly turnId: string | null } | null;
+  readonly metaData: CreateChannelBody['meta_data'];
 }
 
 /** A channel of the source. Its id is derived from `key`, so a repeated import finds the same channel. */
@@ -51,6 +70,8 @@ export interface ChannelDraft {
   readonly body: CreateChannelBody;
   /** Names of its users and agents in the source, by their ids there. */
   readonly names?: ReadonlyMap<string, string>;
+  /** Set for a thread; `body` is the channel that it becomes if its parent is not imported. */
+  readonly thread?: ThreadDraft | undefined;
 }
 
 /** A unit of work. Jobs of one channel run in order, jobs of different channels concurrently. */

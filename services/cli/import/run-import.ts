@@ -49,7 +49,7 @@ export async function runImport(
   let failure: unknown = null;
   const full = (): boolean => running.size >= MAX_JOBS || messages > MAX_MESSAGES;
 
-  const run = async (job: ImportJob, before: Promise<void> | undefined, entry: Entry): Promise<void> => {
+  const run = async (job: ImportJob, before: Promise<unknown>, entry: Entry): Promise<void> => {
     await before;
     // After a failed job, posting later jobs of its channel would change the order of the channel.
     if (failure !== null) return;
@@ -64,7 +64,9 @@ export async function runImport(
     for await (const job of source.jobs(from.checkpoint)) {
       if (signal.aborted || failure !== null) break;
       const key = job.channel?.key ?? '';
-      const work = run(job, tails.get(key), ledger.open());
+      // A thread is created after the messages of the channel that it belongs to.
+      const before = Promise.all([tails.get(key), tails.get(job.channel?.thread?.parentKey ?? key)]);
+      const work = run(job, before, ledger.open());
       messages += job.messages.length;
       tails.set(key, work);
       running.add(work);

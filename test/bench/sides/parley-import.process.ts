@@ -13,7 +13,7 @@ import { openBenchPlatform } from './bench-platform.ts';
 answerTasks<ImportTask, ImportAnswer>(async ({ file, ...urls }) => {
   const failures: string[] = [];
   const { platform, check } = await openBenchPlatform(urls);
-  const { channels, interactions, users, state } = composeFeatures(platform);
+  const { channels, interactions, reactions, users, state } = composeFeatures(platform);
   // The log is empty, so the read models hold all of it.
   const start = await state.begin();
   await state.save(start, null, true);
@@ -22,6 +22,7 @@ answerTasks<ImportTask, ImportAnswer>(async ({ file, ...urls }) => {
     {
       channels,
       interactions,
+      reactions,
       users: { user },
       agents: { agent: async () => null },
       summarize: async () => null,

@@ -1,0 +1,120 @@
+/*
+ * The lines of an exported channel: the channel, its interactions by sequence, and its threads, likewise. Lines have the
+ * form of the REST API. What an import needs besides is in the member `export`.
+ */
+import { z } from 'zod';
+
+import { parseInteractionId } from '#libs/features/interactions/index.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { Features } from '#services/features.ts';
+
+type ExportParts = Pick<Features, 'channels' | 'interactions' | 'reactions' | 'users' | 'agents'> & {
+  readonly organizationId: EntityId;
+};
+
+const PAGE = 200;
+/** Reads as a service does: no reaction counts as its own. */
+const READER = { userId: null };
+const FILTER = { order: 'asc', includeIncomplete: true, includeToolCallUpdates: false } as const;
+
+const thread = z.object({ id: z.string(), origin_message_id: z.string().nullable() });
+const item = z.object({
+  id: z.string(),
+  sequence: z.int(),
+  participant: z.object({ user_id: z.string().optional(), agent_id: z.string().optional() }),
+});
+const origin = z.object({ span_id: z.string(), interaction_id: z.string().nullable() });
+
+export class ChannelExport {
+  readonly #parts: ExportParts;
+  readonly #names = new Map<EntityId, Promise<string | null>>();
+
+  constructor(parts: ExportParts) {
+    this.#parts = parts;
+  }
+
+  /** @param about members of `export` */
+  async *lines(id: EntityId, channel: Buffer, about: object = {}): AsyncGenerator<string> {
+    yield lineOf(channel, about);
+    const threads = await Array.fromAsync(this.#threadsOf(id));
+    const origins = new Set(threads.map(({ originId }) => originId));
+    yield* this.#interactionLines(id, origins);
+    for (const one of threads) yield* this.lines(one.id, one.json, await this.#origin(one.originId));
+  }
+
+  async *#interactionLines(id: EntityId, origins: ReadonlySet<string | null>): AsyncGenerator<string> {
+    const { interactions, reactions, organizationId } = this.#parts;
+    for (let after: string | null = null, more = true; more;) {
+      const page = { size: PAGE, offset: 0, after };
+      const found = await interactions.queries.list(organizationId, id, FILTER, page, READER);
+      if (found === null) return;
+      const items = found.items.map((json) => ({ json, one: item.parse(JSON.parse(json.toString())) }));
+      const sequences = items.map(({ one }) => one.sequence);
+      const reacted = await reactions.reactionsOf(organizationId, id, sequences);
+      for (const { json, one } of items) {
+        const marks = (reacted.get(one.sequence) ?? []).map(({ emoji, reactor }) => ({ emoji, reactor }));
+        const name = await this.#nameOf(one.participant);
+        yield lineOf(json, {
+          ...(name !== null && { sender_name: name }),
+          ...(marks.length > 0 && { reactions: marks }),
+          ...(origins.has(one.id) && { starts_thread: true }),
+        });
+      }
+      after = found.last;
+      more = found.hasNext && after !== null;
+    }
+  }
+
+  /** Oldest first. */
+  async *#threadsOf(parentChannelId: EntityId) {
+    const { channels, organizationId } = this.#parts;
+    const found: { readonly id: EntityId; readonly originId: string | null; readonly json: Buffer }[] = [];
+    for (const archived of [false, true]) {
+      for (let after: string | null = null, more = true; more;) {
+        const page = { size: PAGE, offset: 0, after };
+        const list = await channels.list(organizationId, { archived, parentChannelId }, page);
+        for (const { json } of list.documents) {
+          const { id, origin_message_id: originId } = thread.parse(JSON.parse(json.toString()));
+          found.push({ id, originId, json });
+        }
+        after = list.last;
+        more = list.hasNext && after !== null;
+      }
+    }
+    yield* found.toReversed();
+  }
+
+  /** The message that a thread is about, by what stays the same in an import. */
+  async #origin(id: string | null): Promise<object> {
+    const ref = id === null ? null : parseInteractionId(id);
+    if (ref === null) return {};
+    const { interactions, organizationId } = this.#parts;
+    const found = await interactions.queries.interaction(organizationId, ref, {
+      reader: READER,
+      includeIncomplete: true,
+    });
+    return found === null ? {} : { origin: origin.parse(JSON.parse(found.toString())) };
+  }
+
+  #nameOf({ user_id: userId, agent_id: agentId }: z.infer<typeof item>['participant']): Promise<string | null> {
+    const { users, agents, organizationId } = this.#parts;
+    const id = userId ?? agentId;
+    if (id === undefined) return Promise.resolve(null);
+    const known = this.#names.get(id);
+    if (known !== undefined) return known;
+    const name =
+      userId === undefined
+        ? agents.find(organizationId, id).then((found) => found?.name ?? null)
+        : users.user(organizationId, id).then((found) => found?.displayName ?? null);
+    if (this.#names.size >= 10_000) this.#names.clear();
+    this.#names.set(id, name);
+    return name;
+  }
+}
+
+/** Adds `export` at the end of the object, so that the rest of the line is what the API returns, byte for byte. */
+function lineOf(json: Buffer, about: object): string {
+  const text = json.toString();
+  if (Object.keys(about).length === 0) return `${text}\n`;
+  return `${text.slice(0, -1)},"export":${JSON.stringify(about)}}\n`;
+}

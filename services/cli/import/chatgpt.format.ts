@@ -29,7 +29,7 @@ type Message = z.infer<typeof message>;
 /** @throws BadInput if no message of the conversation can be imported */
 export function parseChatgpt(line: string, place: Place): Conversation {
   const source = objectOfLine(line);
-  const { mapping, current_node: current, create_time: created, ...rest } = source;
+  const { mapping, current_node: current, create_time: created, ...others } = source;
   const id = source['conversation_id'] ?? source['id'];
   const identity = typeof id === 'string' && id !== '' ? id : undefined;
   const nodes = nodesOf(mapping);
@@ -38,8 +38,15 @@ export function parseChatgpt(line: string, place: Place): Conversation {
   // Children in their order, but the shown branch last: the end of the channel is the end of the conversation.
   const pending = [...nodes].filter(([, { parent }]) => !parent || !nodes.has(parent)).map(([id]) => start(id));
   pending.sort((one, other) => Number(branch.has(other.id)) - Number(branch.has(one.id)));
+  const below = childrenOf(nodes);
   const seen = new Set<string>();
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+  // A circle has no first message: it begins at any of its own.
+  const rest = nodes
+    .keys()
+    .filter((one) => !seen.has(one))
+    .map(start);
+  const nextOf = (): Next | undefined => pending.pop() ?? rest.next().value;
+  for (let next = nextOf(); next !== undefined; next = nextOf()) {
     const { id, position, parent, parentKey } = next;
     const one = nodes.get(id);
     if (one === undefined || seen.has(id)) continue;
@@ -54,18 +61,18 @@ export function parseChatgpt(line: string, place: Place): Conversation {
     if (identity !== undefined) tree.from(id);
     inMessage(tree, `message ${id}`, (left) => addNode(tree, one, about, left));
     const last = tree.messages.length > before ? tree.messages.at(-1)?.key : undefined;
-    const children = (one.children ?? []).map((child) => ({
+    const own = below.get(id) ?? [];
+    const children = own.map((child) => ({
       id: child,
       position: tree.position,
       parent: last === undefined ? parent : id,
       parentKey: last ?? parentKey,
-      hasAlternatives: (one.children ?? []).length > 1,
+      hasAlternatives: own.length > 1,
     }));
     children.sort((a, b) => Number(branch.has(a.id)) - Number(branch.has(b.id)));
     pending.push(...children.toReversed());
   }
-  if (seen.size < nodes.size) tree.report(`${nodes.size - seen.size} messages cannot be reached from the first one`);
-  return conversationOf({ place, line, format: 'chatgpt', identity }, { ...rest, created_at: created }, tree);
+  return conversationOf({ place, line, format: 'chatgpt', identity }, { ...others, created_at: created }, tree);
 }
 
 interface Next {
@@ -86,6 +93,15 @@ function nodesOf(mapping: unknown): ReadonlyMap<string, Node> {
   const entries = Object.entries(asObject(mapping) ?? {});
   if (entries.length === 0) throw new BadInput('no mapping of messages');
   return new Map(entries.map(([id, input]) => [id, parsedBy(node, input, id, 'mapping: ')]));
+}
+
+/** By `children`, then by `parent`: some programs that edit exports keep only one of them. */
+function childrenOf(nodes: ReadonlyMap<string, Node>): ReadonlyMap<string, readonly string[]> {
+  const found = new Map(
+    [...nodes].map(([id, { children }]) => [id, new Set(children?.filter((one) => nodes.has(one)))]),
+  );
+  for (const [id, { parent }] of nodes) if (parent) found.get(parent)?.add(id);
+  return new Map([...found].map(([id, children]) => [id, [...children]]));
 }
 
 /** The ids from `current` up to its root. Without `current`, every message counts as shown. */

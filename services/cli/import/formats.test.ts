@@ -428,8 +428,24 @@ describe("ChatGPT's conversations", () => {
     const odd = { ...mapping, q: { ...mapping.q, children: ['new', 'gone', 'q'] } };
     const line = JSON.stringify({ mapping: odd, current_node: 'gone' });
     const { messages, bad } = parseChatgpt(line, place);
-    expect(messages).toHaveLength(4);
-    expect(bad).toMatchObject([{ reason: '2 messages cannot be reached from the first one' }]);
+    expect(messages).toHaveLength(6);
+    expect(bad).toEqual([]);
+  });
+
+  it('are read where only parents, only children, or neither of them connect the messages', () => {
+    const shapes = [
+      (node: object) => ({ ...node, children: [] }),
+      (node: object) => ({ ...node, parent: null }),
+      (node: object) => ({ ...node, parent: null, children: [] }),
+      (node: object) => ({ ...node, parent: 'q', children: ['q'] }),
+    ];
+    for (const shape of shapes) {
+      const odd = Object.fromEntries(Object.entries(mapping).map(([id, node]) => [id, shape(node)]));
+      const { messages, bad } = parseChatgpt(JSON.stringify({ mapping: odd, current_node: 'answer' }), place);
+      const ids = messages.map(({ body }) => String(body.metadata?.['source_id']));
+      expect(ids.sort()).toEqual(['answer', 'new', 'old', 'q', 'result', 'thanks']);
+      expect(bad).toEqual([]);
+    }
   });
 
   it.each(['{}', '{"mapping": {}}', '{"mapping": {"a": 5}}'])('are refused where they are %s', (line) => {

@@ -68,7 +68,9 @@ async function run(parts: CliParts, path: string, options: ImportOptions): Promi
         ...counts,
         resumed,
         seconds: Number(seconds.toFixed(3)),
-        ...(options.json === true && { problems, skipped_because: reasons, left_out: leftOut }),
+        ...(options.json === true
+          ? { problems, skipped_because: reasons, left_out: leftOut }
+          : { ...named('skipped_because', reasons), ...named('left_out', leftOut) }),
       });
       if (stop.signal.aborted) throw new CliError('interrupted; run the same command to resume');
       if (counts.imported + counts.already + counts.channels === 0) throw new CliError('nothing could be imported');
@@ -81,6 +83,12 @@ async function run(parts: CliParts, path: string, options: ImportOptions): Promi
   } finally {
     process.off('SIGINT', onInterrupt);
   }
+}
+
+/** A member of the summary for people, if there is something to say. */
+function named(name: string, counts: Readonly<Record<string, number>>): Record<string, string> {
+  const said = Object.entries(counts).map(([what, count]) => `${what} (${count})`);
+  return said.length === 0 ? {} : { [name]: said.join(', ') };
 }
 
 interface Work {

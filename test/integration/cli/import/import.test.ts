@@ -367,6 +367,33 @@ describe('parley import', () => {
     expect(last).toMatchObject({ parent_span_id: edited?.span_id, interaction_id: edited?.interaction_id });
   });
 
+  it(
+    'names what it leaves out on purpose, and members without room, also without --json',
+    { timeout: 60_000 },
+    async () => {
+      const { id } = await organization();
+      const message = { type: 'message', ts: '1772445600.000100' };
+      const path = join(work, 'quiet.zip');
+      await writeFile(
+        path,
+        zipOf([
+          { name: 'users.json', content: '[]' },
+          { name: 'channels.json', content: JSON.stringify([{ id: 'C1', name: 'lab' }]) },
+          {
+            name: 'lab/2026-03-02.json',
+            content: JSON.stringify([{ ...message, text: 'hi' }, { ...message, subtype: 'tombstone' }, message]),
+          },
+        ]),
+      );
+      const { stdout } = await parley('import', path, '-o', id);
+      expect(stdout).toMatch(/^skipped_because +a deleted message \(1\), a message without text or files \(1\)$/m);
+      const large = join(work, 'large.jsonl');
+      const extra = 'x'.repeat(200_000);
+      await writeFile(large, `${JSON.stringify({ messages: [{ role: 'user', content: 'hi', extra }] })}\n`);
+      expect((await parley('import', large, '-o', id)).stdout).toMatch(/^left_out +extra \(1\)$/m);
+    },
+  );
+
   it('fails if nothing could be imported', { timeout: 60_000 }, async () => {
     const path = join(work, 'nothing.jsonl');
     await writeFile(path, 'hello\n');

@@ -31,13 +31,16 @@ export function markupOf({ text, blocks, attachments }: Json): string {
   let said = wordsOf(own);
   const added: string[] = [];
   for (const line of [...listOf(blocks).map(blockMarkup), ...listOf(attachments).flatMap(attachmentLines)]) {
-    const words = wordsOf(line);
-    if (words === ' ' ? own.includes(line.trim()) : said.includes(words)) continue;
-    said += words;
+    const words = line.split('\n').map((one) => [one, wordsOf(one.replace(MARKER, ''))] as const);
+    if (words.every(([one, found]) => (found === ' ' ? own.includes(one.trim()) : said.includes(found)))) continue;
+    said += wordsOf(line);
     added.push(line);
   }
   return [own, ...added].filter((one) => one.trim() !== '').join('\n');
 }
+
+/** Of an item of a list: Slack counts with letters where lists are nested. */
+const MARKER = /^\s*(•|\d+\.) /;
 
 /** Words without marks, each between spaces: Slack writes the same words with other marks in `text` and in blocks. */
 function wordsOf(markup: string): string {
@@ -107,6 +110,12 @@ function blockMarkup(input: unknown): string {
     case 'context':
     case 'actions':
       return listOf(block['elements']).map(accessory).join(' ');
+    case 'table':
+      return listOf(block['rows'])
+        .map((row) => listOf(row).map(blockMarkup).join(' | '))
+        .join('\n');
+    case 'raw_text':
+      return escaped(string(block['text']));
     case 'image':
       return accessory(block);
     case 'video':

@@ -197,9 +197,33 @@ describe("Slack's messages", () => {
       },
       '1. one\n2. two',
     ],
-    ['type that is not known', { type: 'table', rows: [['<a>']] }, '{"type":"table","rows":[["<a>"]]}'],
+    ['type that is not known', { type: 'plan', tasks: ['<a>'] }, '{"type":"plan","tasks":["<a>"]}'],
   ])('say what is in a block: %s', (_what, block, text) => {
     expect(contentOf({ blocks: [block] })).toEqual([text]);
+  });
+
+  it('say what is in a table', () => {
+    const cell = (text: string) => rich({ type: 'text', text });
+    const rows = [
+      [cell('Name'), cell('Age')],
+      [{ type: 'raw_text', text: 'Ada' }, cell('36')],
+    ];
+    expect(contentOf({ blocks: [{ type: 'table', rows }] })).toEqual(['Name | Age\nAda | 36']);
+  });
+
+  it('say nested lists once, which Slack counts with letters', () => {
+    const item = (text: string) => ({ type: 'rich_text_section', elements: [{ type: 'text', text }] });
+    const list = (indent: number, ...texts: string[]) => ({
+      type: 'rich_text_list',
+      style: 'ordered',
+      indent,
+      elements: texts.map(item),
+    });
+    const block = { type: 'rich_text', elements: [item('Steps:\n'), list(0, 'one'), list(1, 'one of one', 'again')] };
+    const text = 'Steps:\n1. one\n    a. one of one\n    b. again';
+    expect(contentOf({ text, blocks: [block] })).toEqual([text]);
+    const repeated = { type: 'rich_text', elements: [list(0, 'same', 'same')] };
+    expect(contentOf({ blocks: [repeated] })).toEqual(['1. same\n2. same']);
   });
 
   it('say once what their text and their blocks both say, and all that only one of them says', () => {

@@ -1,7 +1,8 @@
 /** Our side of the import: the code of `npx parley import`, from the file to the stores. */
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { ImportTarget, StoreRetry } from '#services/cli/import/import-target.ts';
+import { ImportTarget } from '#services/cli/import/import-target.ts';
+import { StoreRetry } from '#services/cli/import/store-retry.ts';
 import { openSource } from '#services/cli/import/open-source.ts';
 import { NOTHING_YET, runImport } from '#services/cli/import/run-import.ts';
 import { composeFeatures } from '#services/features.ts';

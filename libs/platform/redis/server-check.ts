@@ -69,6 +69,8 @@ const NEEDED_RIGHTS: readonly (readonly [command: string, ...words: string[]])[]
   ['PUBLISH', RIGHTS_PROBE, ''],
   ['SPUBLISH', RIGHTS_PROBE, ''],
   ['FUNCTION', 'LIST', 'LIBRARYNAME', NO_LIBRARY],
+  // There is no such function, which the server says only to a user with the right.
+  ['FCALL', NO_LIBRARY, '1', RIGHTS_PROBE],
 ];
 
 /** @returns the reply of the server for a right that the user of Parley lacks; null if none is missing, or none answers */

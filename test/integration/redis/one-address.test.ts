@@ -67,6 +67,8 @@ describe.skipIf(process.env['PARLEY_TEST_REDIS'] === 'cluster')(
       expect(await missingRight(node!)).toBe(null);
       await redis.command('ACL', 'SETUSER', 'few', '-function');
       expect(await missingRight(node!)).toMatch(/^NOPERM .*function/);
+      await redis.command('ACL', 'SETUSER', 'few', '+function', '-fcall');
+      expect(await missingRight(node!)).toMatch(/^NOPERM .*fcall/);
       await expect(client.send('x', (one) => one.get('not-parley'))).rejects.toMatchObject({
         code: 'store_unavailable',
       });

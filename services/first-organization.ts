@@ -41,6 +41,8 @@ export interface Bootstrapped {
   readonly userId: EntityId;
   /** The random key, until `shown` was called; null if there is none to show. */
   readonly apiKey: string | null;
+  /** The file that holds it, for the owner only; null without a folder. */
+  readonly file: string | null;
   /** Deletes the stored secret; to be called once `apiKey` was shown. */
   shown(): Promise<void>;
 }
@@ -79,6 +81,7 @@ export async function bootstrap(parts: BootstrapParts): Promise<Bootstrapped> {
     organizationId: FIRST_ORGANIZATION,
     userId: OWNER,
     apiKey,
+    file,
     async shown() {
       if (file !== null) await rm(file, { force: true });
     },

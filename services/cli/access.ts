@@ -3,7 +3,7 @@ import { findRunning } from '#infra/data-folder/index.ts';
 import { ParleyClient } from '#libs/client/src/index.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { parseConfig } from '#libs/platform/config/index.ts';
+import { parseConfig, secretOf } from '#libs/platform/config/index.ts';
 
 import { operatorContext, organizationOf, withSession } from './command-context.ts';
 import type { CliParts, OrganizationOptions } from './command-context.ts';
@@ -43,7 +43,7 @@ export async function openAccess(parts: CliParts, options: AccessOptions, wanted
     throw new CliError(`no Parley runs on the data folder ${dataDir}; run npm start first, or name a URL with --url`);
   }
   if (!URL.canParse(url) || !/^https?:/.test(url)) throw new CliError(`${url} is not an http or https URL`);
-  const apiKey = given(parts, 'PARLEY_KEY');
+  const apiKey = secretOf(parts.environment, 'PARLEY_KEY');
   if (apiKey !== undefined) return { url, client: new ParleyClient({ url, apiKey }), end: async () => undefined };
   if (!(await storesAreThere(parts))) {
     throw new CliError('a remote Parley requires an API key: set PARLEY_KEY');

@@ -8,7 +8,7 @@ import { keyScope } from '#libs/features/keys/index.ts';
 import { ParleyClient, refusalOf, type RestClient } from '#libs/client/src/index.ts';
 import { buildHttpServer, type HttpServer, type Principal } from '#libs/platform/http/index.ts';
 import { FIRST_ORGANIZATION } from '#services/first-organization.ts';
-import { parseConfig, VERSION } from '#libs/platform/config/index.ts';
+import { parseConfig, secretOf, VERSION } from '#libs/platform/config/index.ts';
 import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
 import { startReactors } from '#services/worker/role.ts';
 
@@ -50,7 +50,8 @@ export async function withApi(
   work: (api: Api) => Promise<void>,
   { needsOrganization = true, waitsFor }: ApiOptions = {},
 ): Promise<void> {
-  const { PARLEY_URL: url, PARLEY_KEY: apiKey } = parts.environment;
+  const { PARLEY_URL: url } = parts.environment;
+  const apiKey = secretOf(parts.environment, 'PARLEY_KEY');
   if (url && !apiKey) {
     throw new CliError('PARLEY_URL names another Parley: set PARLEY_KEY to an API key of it, or unset PARLEY_URL');
   }

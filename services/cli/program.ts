@@ -58,7 +58,10 @@ function configCommand(parts: CliParts): Command {
 function runCommands({ environment }: CliParts): readonly Command[] {
   const standalone = new Command('standalone')
     .description('Run all roles in one process, as npm start does; needs redis-server or REDIS_URL')
-    .action(async () => (await import('#services/standalone/run.ts')).runStandalone(environment));
+    .action(async () => {
+      const { runStandalone } = await import('#services/standalone/run.ts');
+      runStandalone(environment, { withBanner: process.stdout.isTTY });
+    });
   const roles = ROLES.map((role) =>
     new Command(role.name)
       .description(`${role.does} (one role, on the stores of EVENTSTORE_URL and REDIS_URL)`)

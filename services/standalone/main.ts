@@ -1,3 +1,3 @@
 import { runStandalone } from './run.ts';
 
-runStandalone(process.env);
+runStandalone(process.env, { withBanner: true });

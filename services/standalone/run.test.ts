@@ -13,9 +13,10 @@ it.each([
     'parley_live_x   (shown only now: keep it)',
   ],
   ['names the variable that holds the key', null, 'secret', 'that of PARLEY_BOOTSTRAP_KEY;'],
-  ['otherwise says how to get another key', null, undefined, 'shown at the first start;'],
+  ['otherwise says how to get another key', null, undefined, 'created at the first start; npx parley keys create'],
 ])('the banner %s', (_, apiKey, bootstrapKey, expected) => {
-  const text = banner({ ...running, firstKey: { apiKey, shown, organizationId: '', userId: '' } }, bootstrapKey);
+  const firstKey = { apiKey, file: null, shown, organizationId: '', userId: '' };
+  const text = banner({ ...running, firstKey }, { bootstrapKey, command: 'npx parley' });
   expect(text).toContain(`  API key  ${expected}`);
   expect(text).not.toContain('secret');
 });

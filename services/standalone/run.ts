@@ -3,8 +3,13 @@ import { runProcess } from '#libs/platform/lifecycle/index.ts';
 import { createLogger } from '#libs/platform/telemetry/index.ts';
 import { startStandalone, type Standalone } from './app.ts';
 
-/** Runs all of Parley until this process receives a signal to stop: see `runProcess`. */
-export function runStandalone(variables: Variables): void {
+/**
+ * Runs all of Parley until this process receives a signal to stop: see `runProcess`.
+ *
+ * @param withBanner whether a person reads the output. Otherwise it is JSON lines alone, and as logs are kept, the first key
+ *   is not among them: it stays in its file
+ */
+export function runStandalone(variables: Variables, { withBanner }: { readonly withBanner: boolean }): void {
   // Before the configuration is parsed, so that its errors can be logged too.
   const log = createLogger({ level: variables['LOG_LEVEL'] === 'silent' ? 'silent' : 'info' });
   let config: Config | undefined;
@@ -15,23 +20,37 @@ export function runStandalone(variables: Variables): void {
       config = parseConfig(variables);
       log.level = config.logLevel;
       const standalone = await startStandalone(config, { log }, signal);
-      process.stdout.write(banner(standalone, config.bootstrapKey));
-      await standalone.firstKey.shown();
+      if (withBanner) {
+        process.stdout.write(banner(standalone, config));
+        await standalone.firstKey.shown();
+      } else {
+        log.info(...started(standalone));
+      }
       return standalone;
     },
   });
 }
 
+/** The line of the log in place of the banner. */
+function started({ baseUrl, dataDir, firstKey }: Standalone): [object, string] {
+  const { apiKey, file } = firstKey;
+  if (apiKey === null) return [{ url: baseUrl, dataDir }, 'Parley is running'];
+  return [
+    { url: baseUrl, dataDir, keyFile: file },
+    'Parley is running; keyFile holds the first API key: keep the key, and delete the file',
+  ];
+}
+
 /** The text that is printed once everything runs: addresses, and the first key, which is never shown again. */
 export function banner(
   { baseUrl, dataDir, firstKey }: Pick<Standalone, 'baseUrl' | 'dataDir' | 'firstKey'>,
-  bootstrapKey: string | undefined,
+  config: Pick<Config, 'bootstrapKey' | 'command'>,
 ): string {
   const rows: [string, string][] = [
     ['API', `${baseUrl}/api/v1`],
     ['Docs', `${baseUrl}/docs`],
     ['Data', dataDir],
-    ['API key', keyText(firstKey.apiKey, bootstrapKey)],
+    ['API key', keyText(firstKey.apiKey, config)],
     ['Stop', 'Ctrl-C'],
   ];
   return ['', 'Parley is running.', '', ...rows.map(([label, value]) => `  ${label.padEnd(9)}${value}`), '', ''].join(
@@ -39,8 +58,8 @@ export function banner(
   );
 }
 
-function keyText(apiKey: string | null, bootstrapKey: string | undefined): string {
+function keyText(apiKey: string | null, { bootstrapKey, command }: Pick<Config, 'bootstrapKey' | 'command'>): string {
   if (apiKey !== null) return `${apiKey}   (shown only now: keep it)`;
-  const known = bootstrapKey === undefined ? 'shown at the first start' : 'that of PARLEY_BOOTSTRAP_KEY';
-  return `${known}; npx parley keys create creates another`;
+  const known = bootstrapKey === undefined ? 'created at the first start' : 'that of PARLEY_BOOTSTRAP_KEY';
+  return `${known}; ${command} keys create creates another`;
 }

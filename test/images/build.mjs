@@ -92,9 +92,13 @@ function buildEventStore(context) {
   return buildHere(context, 'event-store', STORE_IMAGES.eventstore.local);
 }
 
-/** infra/Dockerfile unchanged, but on the base image of this machine. */
+/** infra/Dockerfile unchanged, but on the images of this machine. */
 function buildParley() {
-  return dockerBuild(root, join(root, 'infra/Dockerfile'), PARLEY_IMAGE);
+  const revision = run('git', ['-C', root, 'rev-parse', 'HEAD']).stdout.trim();
+  return dockerBuild(root, join(root, 'infra/Dockerfile'), PARLEY_IMAGE, {
+    RUNTIME_IMAGE: DEBIAN_IMAGE,
+    ...(revision !== '' && { REVISION: revision }),
+  });
 }
 
 /** Folders of packages and of all their dependencies, copied from this installation: nothing is fetched. */
@@ -126,8 +130,9 @@ function buildHere(context, name, tag) {
 }
 
 /** On the network of the machine, so that a build can fetch from the same addresses. */
-function dockerBuild(context, file, tag) {
-  const args = ['--quiet', '--network=host', `--build-arg=BASE_IMAGE=${BASE_IMAGE}`, `--file=${file}`, `--tag=${tag}`];
+function dockerBuild(context, file, tag, variables = {}) {
+  const given = Object.entries({ BASE_IMAGE, ...variables }).map(([name, value]) => `--build-arg=${name}=${value}`);
+  const args = ['--quiet', '--network=host', ...given, `--file=${file}`, `--tag=${tag}`];
   must('docker', ['build', ...args, context]);
   return tag;
 }

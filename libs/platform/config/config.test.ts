@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ConfigError, parseConfig, type Needs, type Variables } from './config.ts';
+import { ConfigError, parseConfig, type Needs } from './config.ts';
+import type { Variables } from './secret-files.ts';
 import { describeConfig } from './describe-config.ts';
 import { DEFAULT_UPLOAD_LIMITS } from './uploads.ts';
 
@@ -40,6 +41,7 @@ describe('configuration', () => {
       requestTimeoutMs: 15_000,
       stopTimeoutMs: 10_000,
       stopDelayMs: 0,
+      command: 'npx parley',
     });
   });
 

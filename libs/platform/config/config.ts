@@ -13,6 +13,7 @@ import { mediaS3Of, mediaS3Problems, mediaS3Variables } from './media-s3.ts';
 import { modelConfigOf, modelProblems, modelVariables } from './model.ts';
 import { DEFAULT_NODE_FLAGS } from './node-flags.ts';
 import { promptConfigOf, promptVariables } from './prompts.ts';
+import { givenOrInFile, valueOf, type Variables } from './secret-files.ts';
 import { tracingConfigOf, tracingVariables } from './tracing.ts';
 import { uploadConfigOf, uploadVariables } from './uploads.ts';
 import { redisConfigOf, redisProblems, redisVariables } from './redis.ts';
@@ -38,9 +39,10 @@ export const environment = z.object({
         'Signs cursors, positions and messages; the same for all processes of one Parley. Default: derived from the data folder.',
       secret: true,
     }),
-  EVENTSTORE_URL: eventStoreUrl()
-    .optional()
-    .describe('EventStoreDB, `esdb://…` or `kurrentdb://…`. Default: an embedded event store in `DATA_DIR`.'),
+  EVENTSTORE_URL: eventStoreUrl().optional().meta({
+    description: 'EventStoreDB, `esdb://…` or `kurrentdb://…`. Default: an embedded event store in `DATA_DIR`.',
+    mayHoldPassword: true,
+  }),
   ...redisVariables,
   ...kafkaVariables,
   ...mediaS3Variables,
@@ -92,6 +94,10 @@ export const environment = z.object({
     .string()
     .prefault(DEFAULT_NODE_FLAGS)
     .describe('Node flags of the process that `npm start` or `npx parley <role>` starts.'),
+  PARLEY_COMMAND: z
+    .string()
+    .prefault('npx parley')
+    .describe('How the first lines of a start name the command `parley`; the image sets it.'),
 });
 
 export type VariableName = keyof typeof environment.shape;
@@ -119,12 +125,13 @@ export class ConfigError extends Error {
  * @throws ConfigError
  */
 export function parseConfig(variables: Variables, needs?: Needs): Config {
-  const given = setVariables(variables);
+  const { given, problems: ofFiles } = setVariables(variables);
   conceal(secretsIn(given));
   const parsed = environment.safeParse(given);
   const apart = parsed.success ? [] : problemsOf(parsed.error);
   const problems = [
     ...apart,
+    ...ofFiles,
     ...missingOf(given, needs),
     ...redisProblems(given),
     ...kafkaProblems(given),
@@ -167,6 +174,7 @@ function configOf(values: z.output<typeof environment>) {
     requestTimeoutMs: values.REQUEST_TIMEOUT_MS,
     stopTimeoutMs: values.STOP_TIMEOUT_MS,
     stopDelayMs: values.STOP_DELAY_MS,
+    command: values.PARLEY_COMMAND,
   };
 }
 
@@ -188,8 +196,6 @@ function missingOf(given: Variables, needs: Needs | undefined): readonly string[
   const missing = (needs?.variables ?? []).filter((name) => given[name] === undefined);
   return missing.map((name) => `${name} is missing; ${needs?.by} needs it`);
 }
-
-export type Variables = Readonly<Record<string, string | undefined>>;
 
 /** Values of secret variables, of each header of a list of headers, and passwords in addresses. */
 export function secretsIn(given: Readonly<Record<string, string>>): string[] {
@@ -216,13 +222,37 @@ function decoded(text: string): string {
   }
 }
 
-/** The known variables that are set. An empty one (`PORT=`) means the default, as in a shell's `${PORT:-…}`. */
-export function setVariables(variables: Variables): Record<string, string> {
-  const names = Object.keys(environment.shape);
-  return Object.fromEntries(
-    names.flatMap((name) => {
-      const value = variables[name]?.trim();
-      return value === undefined || value === '' ? [] : [[name, value]];
-    }),
-  );
+/** Whether the file that `NAME_FILE` names may hold the variable: secrets, and addresses that may hold a password. */
+export function canBeInFile(name: string): boolean {
+  const meta = environment.shape[name as VariableName].meta();
+  return meta?.['secret'] === true || meta?.['mayHoldPassword'] === true;
+}
+
+interface SetVariables {
+  readonly given: Record<string, string>;
+  /** Names of the variables that a file holds, or should hold. */
+  readonly fromFiles: ReadonlySet<string>;
+  /** What is wrong with the files, one line each. */
+  readonly problems: readonly string[];
+}
+
+/** The known variables that are set, in the environment or in files. */
+export function setVariables(variables: Variables): SetVariables {
+  const given: Record<string, string> = {};
+  const fromFiles = new Set<string>();
+  const problems: string[] = [];
+  for (const name of Object.keys(environment.shape)) {
+    const found = canBeInFile(name) ? givenOrInFile(variables, name) : { value: valueOf(variables[name]) };
+    if (found.value !== undefined) given[name] = found.value;
+    if ('isFromFile' in found) fromFiles.add(name);
+    if ('problem' in found && found.problem !== undefined) problems.push(found.problem);
+  }
+  return { given, fromFiles, problems };
+}
+
+/** A secret of the command line, which is no variable of the configuration. @throws ConfigError for its file */
+export function secretOf(variables: Variables, name: string): string | undefined {
+  const { value, problem } = givenOrInFile(variables, name);
+  if (problem !== undefined) throw new ConfigError([problem]);
+  return value;
 }

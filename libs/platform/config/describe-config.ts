@@ -1,11 +1,14 @@
 import type { z } from 'zod';
-import { environment, secretsIn, setVariables, type VariableName, type Variables } from './config.ts';
+import { canBeInFile, environment, secretsIn, setVariables, type VariableName } from './config.ts';
+import type { Variables } from './secret-files.ts';
 
 export interface DescribedVariable {
   readonly name: VariableName;
   /** The given value or the default; null if there is neither. Secrets are `********`. */
   readonly value: string | null;
-  readonly source: 'environment' | 'default';
+  readonly source: 'environment' | 'file' | 'default';
+  /** Whether `NAME_FILE` may name a file with the value. */
+  readonly canBeInFile: boolean;
   /** The default as an operator would write it, or null. */
   readonly default: string | null;
   readonly description: string;
@@ -20,19 +23,25 @@ const MIN_SECRET = 8;
  * defaults). Never throws, because it also shows invalid values.
  */
 export function describeConfig(variables: Variables): readonly DescribedVariable[] {
-  const given = setVariables(variables);
+  const { given, fromFiles, problems } = setVariables(variables);
   const secrets = secretsIn(given).filter((secret) => secret.length >= MIN_SECRET);
   const shown = (value: string): string => secrets.reduce((text, one) => text.replaceAll(one, HIDDEN), value);
   return Object.entries(environment.shape).map(([name, schema]) => {
     const written = given[name];
     const fallback = defaultOf(schema);
     const meta = schema.meta();
+    const unread = problems.find((problem) => written === undefined && problem.startsWith(`${name}_FILE `));
     const value =
-      written === undefined ? fallback : meta?.['secret'] === true ? HIDDEN : shown(withoutPassword(written));
+      written === undefined
+        ? (unread ?? fallback)
+        : meta?.['secret'] === true
+          ? HIDDEN
+          : shown(withoutPassword(written));
     return {
       name: name as VariableName,
       value,
-      source: written === undefined ? 'default' : 'environment',
+      source: fromFiles.has(name) ? 'file' : written === undefined ? 'default' : 'environment',
+      canBeInFile: canBeInFile(name),
       default: fallback,
       description: meta?.description ?? '',
     };

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeCertificateAuthority } from '#test/support/kafka/certificates.ts';
-import { ConfigError, parseConfig, type Variables } from './config.ts';
+import { ConfigError, parseConfig } from './config.ts';
+import type { Variables } from './secret-files.ts';
 import { describeConfig } from './describe-config.ts';
 
 const KAFKA = { KAFKA_BROKERS: 'a:9092', PARLEY_TOKEN_SECRET: 'x'.repeat(16) };

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { ConfigError, parseConfig, type Variables } from './config.ts';
+import { ConfigError, parseConfig } from './config.ts';
+import type { Variables } from './secret-files.ts';
 import { describeConfig } from './describe-config.ts';
 
 const MINIO = {

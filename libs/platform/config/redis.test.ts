@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { makeCertificateAuthority } from '#test/support/kafka/certificates.ts';
 
-import { ConfigError, parseConfig, type Variables } from './config.ts';
+import { ConfigError, parseConfig } from './config.ts';
+import type { Variables } from './secret-files.ts';
 
 const REDIS = { REDIS_URL: 'rediss://:secret@redis:6379' };
 let folder: string;

@@ -6,11 +6,11 @@ import { redisUrls } from './variables.ts';
 const TLS_FILES = { ca: 'REDIS_TLS_CA_FILE', cert: 'REDIS_TLS_CERT_FILE', key: 'REDIS_TLS_KEY_FILE' } as const;
 
 export const redisVariables = {
-  REDIS_URL: redisUrls()
-    .optional()
-    .describe(
+  REDIS_URL: redisUrls().optional().meta({
+    description:
       'Redis 7 or newer, `redis://…`, or `rediss://…` for TLS; several addresses, separated by commas, are nodes of one cluster. Default: a private Redis in `DATA_DIR`.',
-    ),
+    mayHoldPassword: true,
+  }),
   REDIS_TLS_CA_FILE: pemAt('CERTIFICATE')
     .optional()
     .describe('CA certificates (PEM) to verify Redis with, for `rediss://…`. Default: those of Node.'),

@@ -10,8 +10,8 @@ const END = '<!-- /configuration -->';
 
 /** The table of the README, with cells as prettier formats them. */
 function configurationRows(): string[][] {
-  return describeConfig({}).map(({ name, default: fallback, description }) => [
-    `\`${name}\``,
+  return describeConfig({}).map(({ name, canBeInFile, default: fallback, description }) => [
+    canBeInFile ? `\`${name}\`, \`…_FILE\`` : `\`${name}\``,
     fallback === null || fallback === '' ? '' : `\`${fallback}\``,
     description,
   ]);

@@ -128,7 +128,7 @@ describe('the packed Parley', GENEROUS, () => {
 
   it('runs Parley by the command', async () => {
     const { PATH = '', HOME = '' } = process.env;
-    const env = { PATH, HOME, PORT: '0', DATA_DIR: join(project.folder, 'data'), LOG_LEVEL: 'warn' };
+    const env = { PATH, HOME, PORT: '0', DATA_DIR: join(project.folder, 'data') };
     const command = join(project.folder, 'node_modules/.bin/parley');
     const running = spawn(process.execPath, [command, 'standalone'], { cwd: project.folder, env });
     try {
@@ -136,13 +136,22 @@ describe('the packed Parley', GENEROUS, () => {
       for (const stream of [running.stdout, running.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
       const url = await eventually(
         () => {
-          const found = /http:\/\/127\.0\.0\.1:\d+(?=\/api)/.exec(output)?.[0];
+          const found = /"url":"(http:\/\/127\.0\.0\.1:\d+)",.*"Parley is running/.exec(output)?.[1];
           if (found === undefined) throw new Error(`not started: ${output}`);
           return found;
         },
         { timeoutMs: GENEROUS.timeout },
       );
-      expect((await fetch(`${url}/openapi.json`)).status).toBe(200);
+      // Without a terminal, the log is JSON alone, and the generated key is in a file instead.
+      const started = output
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { keyFile?: string });
+      expect(output).not.toContain('parley_live_');
+      const authorization = await readFile(started.find(({ keyFile }) => keyFile)?.keyFile ?? '', 'utf8');
+      expect((await fetch(`${url}/api/v1/keys`, { headers: { authorization: authorization.trim() } })).status).toBe(
+        200,
+      );
       const ended = once(running, 'exit');
       running.kill('SIGTERM');
       expect(await ended).toEqual([0, null]);

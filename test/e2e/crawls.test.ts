@@ -134,11 +134,11 @@ it(
     expect(new Set(courses).size).toBe(1);
     expect(courses).toHaveLength(requested);
     expect(courses[0]).toMatch(
-      /^ReportRequested.v1 ResearchPlanned.v1 (GraphSearched.v1 )+(EdgesFollowed.v1 )*ReportWritten.v1$/,
+      /^ReportRequested.v1 ResearchPlanned.v1 (GraphSearched.v1 )+(EdgesFollowed.v1 )*ReportWritten.v2$/,
     );
   },
   TIMEOUT_MS,
 );
 
 const isStep = ({ type }: LogEvent): boolean => type === 'ResearchPlanned.v1' || type === 'GraphSearched.v1';
-const isWritten = ({ type }: LogEvent): boolean => type === 'ReportWritten.v1';
+const isWritten = ({ type }: LogEvent): boolean => type === 'ReportWritten.v2';

@@ -7,7 +7,7 @@ const MIN_SENTENCE = 15;
 const MAX_SENTENCE = 400;
 const MIN_WORDS = 3;
 
-/** No text of anyone is nested so deep, and the parser takes long for it. */
+/** Markdown that is nested deeper than any real text: the parser takes time that grows with the square of the depth. */
 const NESTED = /^(?:[ \t]*(?:>|(?:[-*+]|\d{1,9}[.)])[ \t])){15}/m;
 const SEGMENTER = new Intl.Segmenter('en', { granularity: 'sentence' });
 /** Rows of a table, also without its head. */

@@ -82,7 +82,7 @@ export function conversationOf(
 }
 
 /** Adds the members of the source to a map, as far as its limits allow: as they are, else as JSON, else by their names. */
-function withSourceFields(map: Record<string, unknown>, rest: Record<string, unknown>, leftOut: string[]) {
+export function withSourceFields(map: Record<string, unknown>, rest: Record<string, unknown>, leftOut: string[]) {
   const fields = Object.entries(rest).filter(([, value]) => hasContent(value));
   if (fields.length === 0) return map;
   const all = { ...map, source_fields: Object.fromEntries(fields) };

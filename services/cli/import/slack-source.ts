@@ -110,6 +110,7 @@ async function readDay(files: ExportFiles, { folder, name }: Day, people: SlackP
   const messages: MessageDraft[] = [];
   const bad: Problem[] = [];
   const skipped: Problem[] = [];
+  const leftOut: string[] = [];
   await noting(bad, { file, line: null }, async () => {
     const list = await readJson(files, file);
     if (!Array.isArray(list)) throw new BadInput('not a list of messages');
@@ -117,12 +118,14 @@ async function readDay(files: ExportFiles, { folder, name }: Day, people: SlackP
       const place = { file, line: index + 1 };
       await noting(bad, place, () => {
         const parsed = parseSlackMessage(input, people, place);
-        if (parsed.kind === 'message') messages.push(parsed.message);
-        else skipped.push({ ...place, reason: parsed.reason });
+        if (parsed.kind === 'message') {
+          messages.push(parsed.message);
+          leftOut.push(...parsed.leftOut);
+        } else skipped.push({ ...place, reason: parsed.reason });
       });
     }
   });
-  return { messages, bad, skipped };
+  return { messages, bad, skipped, leftOut };
 }
 
 /** Runs `work`, and adds its `BadInput` to the problems. */

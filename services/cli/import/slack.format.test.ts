@@ -252,6 +252,14 @@ describe("Slack's messages", () => {
     });
   });
 
+  it('keep their other members, and name those without room', () => {
+    const more = { client_msg_id: 'm1', pinned_to: ['C1'], reply_count: 3, huge: 'x'.repeat(200_000) };
+    expect(said(more)).toMatchObject({
+      leftOut: ['huge'],
+      message: { body: { metadata: { source_fields: { client_msg_id: 'm1', pinned_to: ['C1'] } } } },
+    });
+  });
+
   it('keep the one file of messages before 2018, and files of another form', () => {
     expect(contentOf({ subtype: 'file_share', file: { id: 'F1', name: 'b.pdf' } })).toEqual(['[file] b.pdf']);
     expect(contentOf({ files: [{ mode: 'hidden_by_limit' }] })).toEqual(['[file] {"mode":"hidden_by_limit"}']);

@@ -6,6 +6,7 @@ import { z } from 'zod';
 
 import { createChannelBody } from '#libs/features/channels/index.ts';
 
+import { withSourceFields } from './conversation.ts';
 import {
   BadInput,
   checkedMessage,
@@ -128,8 +129,17 @@ export function parseSlackChannel(input: unknown, kind: SlackKind, people: Slack
   return { folders: name ? [id, name] : [id], draft: { key: `slack\n${id}`, place, body: body.data } };
 }
 
+/** Members that are read above, and those that repeat other messages, or say what one person has read. */
+const KNOWN = new Set(
+  Object.keys(message.shape).concat(
+    ['reply_count', 'reply_users', 'reply_users_count', 'replies', 'latest_reply', 'parent_user_id', 'is_locked'],
+    ['subscribed', 'last_read', 'unread_count', 'team', 'user_team', 'source_team', 'upload', 'display_as_bot'],
+  ),
+);
+
 export type SlackMessage =
-  { readonly kind: 'message'; readonly message: MessageDraft } | { readonly kind: 'skipped'; readonly reason: string };
+  | { readonly kind: 'message'; readonly message: MessageDraft; readonly leftOut: readonly string[] }
+  | { readonly kind: 'skipped'; readonly reason: string };
 
 /** @throws BadInput */
 export function parseSlackMessage(input: unknown, people: SlackPeople, place: Place): SlackMessage {
@@ -144,14 +154,17 @@ export function parseSlackMessage(input: unknown, people: SlackPeople, place: Pl
     return { kind: 'skipped', reason: `a message without text or files${one.subtype ? ` (${one.subtype})` : ''}` };
   }
   const replyTo = one.thread_ts && one.thread_ts !== one.ts ? one.thread_ts : null;
+  const leftOut: string[] = [];
+  const others = Object.fromEntries(Object.entries(one).filter(([name]) => !KNOWN.has(name)));
   const body = checkedMessage({
     ...senderOf(one, people),
     content,
-    metadata: metadataOf(one),
+    metadata: withSourceFields(metadataOf(one), others, leftOut),
     ...(mentions.length > 0 && { invocation_config: { mentions: mentions.slice(0, MAX_MENTIONS) } }),
   });
   return {
     kind: 'message',
+    leftOut,
     message: { place, key: `ts ${one.ts}`, parentKey: replyTo && `ts ${replyTo}`, parentMayBeMissing: true, body },
   };
 }
@@ -185,7 +198,14 @@ function participantOf(person: SlackPerson | undefined, id: string): object {
     : { type: 'non_authenticated_user', user_metadata: { ...about, ...(person?.email && { email: person.email }) } };
 }
 
-function metadataOf({ ts, thread_ts: threadTs, subtype, edited, reactions, user: id }: Message): object {
+function metadataOf({
+  ts,
+  thread_ts: threadTs,
+  subtype,
+  edited,
+  reactions,
+  user: id,
+}: Message): Record<string, unknown> {
   return {
     source_time: sourceTime(ts),
     slack_ts: ts,

@@ -14,6 +14,7 @@ import {
   unlessAborted,
   type LifecycleLog,
 } from '#libs/platform/lifecycle/index.ts';
+import { redisMemory } from '#libs/platform/config/index.ts';
 import { freePort } from './free-port.ts';
 import { endOrphans } from './orphans.ts';
 import { startWithoutData } from './discarded-data.ts';
@@ -51,8 +52,10 @@ export async function startPrivateRedis({ dataDir, log, signal }: PrivateRedisOp
   async function start(port: number, giveUp?: AbortSignal): Promise<RedisProcess> {
     const orphans = await endOrphans(dataDir);
     if (orphans.length > 0) log.warn({ pids: orphans }, 'ended a Redis that an earlier Parley left behind');
+    const most = redisMemory();
+    const extraConfig = [`logfile ${LOG_FILE}`, ...(most === undefined ? [] : [`maxmemory ${most}`])];
     const startHere = (): Promise<RedisProcess> =>
-      startRedisProcess({ dataDir, port, password, extraConfig: [`logfile ${LOG_FILE}`], signal: giveUp });
+      startRedisProcess({ dataDir, port, password, extraConfig, signal: giveUp });
     try {
       return await startHere();
     } catch (error) {

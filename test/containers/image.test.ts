@@ -1,5 +1,6 @@
 /** The image of infra/Dockerfile, run as restrictive orchestrators run it. */
 import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -140,6 +141,42 @@ describe('the image of Parley', { timeout: START_MS }, () => {
       code: 1,
       stderr: expect.stringMatching(/^parley: REDIS_URL_FILE cannot be used: .*\/run\/secrets\/redis.*\n$/),
     });
+  });
+
+  it('survives posts of 4 KB within 384 MiB', { timeout: 300_000 }, async () => {
+    const key = 'key-of-the-load_0123456789-0123456789-0123456789';
+    const small = await new GenericContainer(PARLEY_IMAGE)
+      .withEnvironment({ PARLEY_BOOTSTRAP_KEY: key, RATE_LIMIT_PER_KEY: '0', RATE_LIMIT_PER_ADDRESS: '0' })
+      .withResourcesQuota({ memory: 0.375 })
+      .withExposedPorts(8080)
+      .withWaitStrategy(Wait.forHealthCheck())
+      .start();
+    const api = `http://${small.getHost()}:${small.getMappedPort(8080)}/api/v1/channels`;
+    const post = async (path: string, body: object) => {
+      const headers = { authorization: key, 'content-type': 'application/json' };
+      const answer = await fetch(`${api}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+      return { status: answer.status, json: (await answer.json()) as { id: string } };
+    };
+    const { id } = (await post('', { name: 'Load' })).json;
+    const statuses = new Set<number>();
+    const writer = async (): Promise<void> => {
+      for (let n = 0; n < 125; n++) {
+        const text = randomBytes(2_000).toString('hex');
+        statuses.add((await post(`/${id}/interactions`, { content: [{ type: 'text', text }] })).status);
+      }
+    };
+    await Promise.all(Array.from({ length: 32 }, writer));
+    expect([...statuses]).toEqual([200]);
+    const { output } = await sh(
+      small,
+      'cat /sys/fs/cgroup/memory.peak /sys/fs/cgroup/memory/memory.max_usage_in_bytes',
+    );
+    process.stderr.write(
+      `memory of 4,000 posts of 4 KB, at most: ${Math.round(Number(/\d+/.exec(output)) / 1e6)} MB\n`,
+    );
+    const { container } = await getContainerRuntimeClient();
+    expect((await container.inspect(container.getById(small.getId()))).State.OOMKilled).toBe(false);
+    await small.stop();
   });
 
   // The last one: it ends the container of the others.

@@ -1,7 +1,8 @@
+import { withinMemory } from '#libs/platform/config/index.ts';
 import type { ChannelFrame } from './channel-frame.ts';
 
 /** Bytes of the frames that all channels of a process keep. The largest that one channel keeps alone is 5 MiB. */
-export const MAX_KEPT_BYTES = 128 * 1024 * 1024;
+export const MAX_KEPT_BYTES = withinMemory(128 * 1024 * 1024);
 /** Memory of a frame beside its bytes: its objects, its entry here, and unused parts of its block. Measured: about 300 bytes. */
 const FRAME_OVERHEAD_BYTES = 512;
 

@@ -1,6 +1,7 @@
+import { withinMemory } from '#libs/platform/config/index.ts';
 import { LRUCache } from 'lru-cache';
 
-const MAX_BYTES = 128 * 1024 * 1024;
+const MAX_BYTES = withinMemory(128 * 1024 * 1024);
 /** Memory of an entry beside its state, and of each command that it remembers. */
 const ENTRY_BYTES = 1024;
 const COMMAND_BYTES = 100;

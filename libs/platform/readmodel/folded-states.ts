@@ -1,9 +1,10 @@
+import { withinMemory } from '#libs/platform/config/index.ts';
 import { LRUCache } from 'lru-cache';
 
 import type { EntityWrite } from './read-model.ts';
 import type { Snapshot } from './snapshot.ts';
 
-const MAX_BYTES = 64 * 1024 * 1024;
+const MAX_BYTES = withinMemory(64 * 1024 * 1024);
 /** Memory of an entry beside its state. */
 const ENTRY_BYTES = 1024;
 /** Heap of a state per character of its JSON, as in the cache of commands. */

@@ -1,6 +1,7 @@
+import { withinMemory } from '#libs/platform/config/index.ts';
 import { LRUCache } from 'lru-cache';
 
-const MAX_BYTES = 64 * 1024 * 1024;
+const MAX_BYTES = withinMemory(64 * 1024 * 1024);
 /** Memory of a result beside its bytes: its objects, its key, and unused parts of its block. */
 const ENTRY_BYTES = 1024;
 

@@ -2,6 +2,7 @@
  * The vectors of a graph in memory: a cache of their file, and of the texts of the facts in the index. All are compared
  * with that of a query, one after the other, so memory and time have one limit.
  */
+import { withinMemory } from '#libs/platform/config/index.ts';
 import { Best } from './best.ts';
 import type { Ranked } from './best.ts';
 import { EDGE } from './columns.ts';
@@ -12,7 +13,7 @@ import { quantized } from './vector-file.ts';
 import type { StoredVector, VectorFile } from './vector-file.ts';
 
 /** Of one graph; texts beyond it are found by words alone. 174,000 vectors of 384 dimensions take 0.05 s. */
-const MAX_BYTES = 64 * 1024 * 1024;
+const MAX_BYTES = withinMemory(64 * 1024 * 1024);
 /** Of nodes and edges each, for any limit, so that totals do not depend on it. */
 export const NEAREST = 50;
 /** Numbers of the query: with those of 8 bits, sums of 4,096 products fit into 31 bits. */

@@ -85,7 +85,13 @@ async function buildKafka(context) {
 
 function buildEventStore(context) {
   const app = join(context, 'app');
-  const paths = ['package.json', 'infra/embedded-eventstore', 'infra/data-folder', 'libs/platform/lifecycle'];
+  const paths = [
+    'package.json',
+    'infra/embedded-eventstore',
+    'infra/data-folder',
+    'libs/kernel',
+    'libs/platform/lifecycle',
+  ];
   for (const path of [...paths, 'libs/platform/files']) cpSync(join(root, path), join(app, path), { recursive: true });
   const roots = ['@eventstore/db-client', '@grpc/grpc-js', 'google-protobuf', 'lmdb', 'lru-cache', 'zod'];
   for (const path of packagesBehind(roots)) cpSync(join(root, path), join(app, path), { recursive: true });

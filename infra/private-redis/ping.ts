@@ -1,34 +1,40 @@
 import { connect } from 'node:net';
 
+export interface RedisAddress {
+  /** On the loopback interface. */
+  readonly port: number;
+  readonly password?: string;
+  readonly timeoutMs?: number;
+}
+
+/** @returns true if Redis answers PONG: it has loaded its data, and the password is right */
+export async function pingRedis(address: RedisAddress): Promise<boolean> {
+  return (await askRedis(address, 'PING')) === '+PONG';
+}
+
 /**
- * Sends one PING over a new connection, without a client library.
+ * Sends one command without line breaks over a new connection, without a client library.
  *
- * @returns true if Redis on that loopback port answers PONG: it has loaded its data, and the password is right
+ * @returns the first line of its reply, which begins with `-` for an error; null if Redis does not answer
  */
-export function pingRedis({
-  port,
-  password,
-  timeoutMs = 1_000,
-}: {
-  port: number;
-  password?: string;
-  timeoutMs?: number;
-}): Promise<boolean> {
+export function askRedis({ port, password, timeoutMs = 1_000 }: RedisAddress, command: string): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connect({ host: '127.0.0.1', port });
+    const awaited = password === undefined ? 1 : 2;
     let received = '';
-    const settle = (answered: boolean): void => {
+    const settle = (reply: string | null): void => {
       socket.destroy();
-      resolve(answered);
+      resolve(reply);
     };
-    socket.setTimeout(timeoutMs, () => settle(false));
-    socket.once('error', () => settle(false));
-    socket.once('close', () => settle(false));
-    socket.once('connect', () => socket.write(`${password === undefined ? '' : `AUTH ${password}\r\n`}PING\r\n`));
+    socket.setTimeout(timeoutMs, () => settle(null));
+    socket.once('error', () => settle(null));
+    socket.once('close', () => settle(null));
+    socket.once('connect', () => socket.write(`${password === undefined ? '' : `AUTH ${password}\r\n`}${command}\r\n`));
     socket.on('data', (chunk) => {
       received += chunk.toString('latin1');
-      if (received.includes('+PONG')) settle(true);
-      else if (received.includes('-')) settle(false);
+      const lines = received.split('\r\n').slice(0, -1);
+      if (lines[0]?.startsWith('-')) settle(lines[0]);
+      else if (lines.length >= awaited) settle(lines[awaited - 1] ?? null);
     });
   });
 }

@@ -1,7 +1,7 @@
 /**
  * The private Redis of a standalone Parley: the `redis-server` of the PATH on a free loopback port, with a random password
- * and its data in the data folder. It is restarted when it dies, and ends with this process. A Redis of the system is
- * never used.
+ * and its data in the data folder. It is restarted when it dies, serves from memory while the disk is full, and ends with
+ * this process. A Redis of the system is never used.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, rename, stat } from 'node:fs/promises';
@@ -16,6 +16,7 @@ import {
 } from '#libs/platform/lifecycle/index.ts';
 import { redisMemory } from '#libs/platform/config/index.ts';
 import { freePort } from './free-port.ts';
+import { serveOnFullDisk } from './full-disk.ts';
 import { endOrphans } from './orphans.ts';
 import { startWithoutData } from './discarded-data.ts';
 import { RedisStartError, startRedisProcess, type RedisProcess } from './redis-process.ts';
@@ -81,13 +82,16 @@ export async function startPrivateRedis({ dataDir, log, signal }: PrivateRedisOp
     },
   });
 
+  const { port } = redis;
+  const saving = serveOnFullDisk({ port, password }, dataDir, log);
+
   return {
     url: redis.url,
     get pid() {
       return redis.pid;
     },
     async stop() {
-      await supervision.stop();
+      await Promise.all([supervision.stop(), saving.stop()]);
       await redis.stop();
     },
   };

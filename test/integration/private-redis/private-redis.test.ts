@@ -1,6 +1,6 @@
-import { fork } from 'node:child_process';
+import { execFileSync, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -42,6 +42,43 @@ describe('private Redis', () => {
     expect(redis.url).toBe(url);
     expect(await redisProcessesIn(dataDir)).toEqual([redis.pid]);
     await redis.stop();
+  });
+
+  it('serves from memory while its disk is full, and saves again once there is room', async ({ skip }) => {
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=32m', 'tmpfs', dataDir], { stdio: 'ignore' });
+    } catch {
+      skip('needs the right to mount a file system');
+    }
+    const redis = await startPrivateRedis({ dataDir, log: silentLog });
+    try {
+      await command(redis.url, 'SET', 'before', 'kept');
+      const rest = await statfs(dataDir);
+      await writeFile(join(dataDir, 'others'), Buffer.alloc(rest.bavail * rest.bsize));
+      // The first writes fit into the page that is begun, and the write that does not is acknowledged.
+      const large = 'x'.repeat(8_192);
+      await command(redis.url, 'SET', 'large', large);
+      await eventually(
+        async () => (await command(redis.url, 'CONFIG', 'GET', 'appendonly'))?.toString() === 'appendonly,no',
+      );
+      expect(await command(redis.url, 'SET', 'meanwhile', 'taken')).toBe('OK');
+      expect(await command(redis.url, 'GET', 'before')).toBe('kept');
+
+      await rm(join(dataDir, 'others'));
+      await eventually(async () =>
+        (await command(redis.url, 'INFO', 'persistence'))?.toString().includes('aof_enabled:1'),
+      );
+      await eventually(async () =>
+        (await command(redis.url, 'INFO', 'persistence'))?.toString().includes('aof_rewrite_in_progress:0'),
+      );
+      await redis.stop();
+      const next = await startPrivateRedis({ dataDir, log: silentLog });
+      expect(await command(next.url, 'GET', 'meanwhile')).toBe('taken');
+      await next.stop();
+    } finally {
+      await redis.stop();
+      execFileSync('umount', [dataDir]);
+    }
   });
 
   it('discards damaged files at its start, and when the server comes back', async () => {

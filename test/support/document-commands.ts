@@ -1,4 +1,4 @@
-/** The blocks of shell commands in the documents, and which of them no test runs: the table of docs/testing.md. */
+/** The blocks of shell commands in the documents, and which of them no test runs: the table of docs/contributing.md. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -39,9 +39,9 @@ export interface BlockNotRun {
   readonly reason: string;
 }
 
-/** The rows below the heading "Commands of the documents" of docs/testing.md. */
+/** The rows below the heading "Commands of the documents" of docs/contributing.md. */
 export async function blocksNotRun(): Promise<readonly BlockNotRun[]> {
-  const page = await readFile(join(root, 'docs/testing.md'), 'utf8');
+  const page = await readFile(join(root, 'docs/contributing.md'), 'utf8');
   const section = /^## Commands of the documents\n([^]*?)(?=^## |$(?![^]))/m.exec(page)?.[1] ?? '';
   return [...section.matchAll(/^\| \[.*?\]\((.*?)\) +\| `(.*?)` +\| (.*?) +\|$/gm)].map(
     ([, link = '', begins = '', reason = '']) => ({

@@ -19,7 +19,7 @@ const HIDDEN = '********';
 const MIN_SECRET = 8;
 
 /**
- * Every variable with its value and source, for `parley config` and the table in the README (call it with `{}` for the
+ * Every variable with its value and source, for `parley config` and the table in docs/configuration.md (call it with `{}` for the
  * defaults). Never throws, because it also shows invalid values.
  */
 export function describeConfig(variables: Variables): readonly DescribedVariable[] {

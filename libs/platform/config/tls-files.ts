@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { pemFile } from './variables.ts';
 
 /** A PEM file, and its text at the start: the file may be replaced while Parley runs. */
-interface PemFile {
+export interface PemFile {
   readonly path: string;
   readonly pem: string;
 }

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 
 import { blocksNotRun, commandBlocks, isOf } from '#test/support/document-commands.ts';
 
-it('docs/testing.md names the blocks of commands that no test runs, each of which exists once', async () => {
+it('docs/contributing.md names the blocks of commands that no test runs, each of which exists once', async () => {
   const [blocks, rows] = await Promise.all([commandBlocks(), blocksNotRun()]);
   const found = rows.map((row) => ({ ...row, blocks: blocks.filter((block) => isOf(block, row)).length }));
   expect(found).toEqual(rows.map((row) => ({ ...row, blocks: 1 })));

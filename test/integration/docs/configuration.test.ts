@@ -4,11 +4,11 @@ import { expect, it } from 'vitest';
 
 import { describeConfig } from '#libs/platform/config/index.ts';
 
-const readme = join(import.meta.dirname, '../../../README.md');
+const page = join(import.meta.dirname, '../../../docs/configuration.md');
 const BEGIN = '<!-- configuration: made from libs/platform/config; a test compares -->';
 const END = '<!-- /configuration -->';
 
-/** The table of the README, with cells as prettier formats them. */
+/** The table of variables, with cells as prettier formats them. */
 function configurationRows(): string[][] {
   return describeConfig({}).map(({ name, canBeInFile, default: fallback, description }) => [
     canBeInFile ? `\`${name}\`, \`…_FILE\`` : `\`${name}\``,
@@ -17,8 +17,8 @@ function configurationRows(): string[][] {
   ]);
 }
 
-it('the README describes every variable as the configuration does', async () => {
-  const text = await readFile(readme, 'utf8');
+it('docs/configuration.md describes every variable as the configuration does', async () => {
+  const text = await readFile(page, 'utf8');
   const section = text.slice(text.indexOf(BEGIN) + BEGIN.length, text.indexOf(END));
   const rows = section
     .split('\n')

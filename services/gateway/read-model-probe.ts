@@ -28,8 +28,10 @@ export function startReadModelProbe({ platform, features, logChecked }: RoleCont
     log: platform.log,
     async run(signal) {
       await unlessAborted(logChecked, signal);
-      while (!(await noteUnapplied({ platform, features }, signal))) await pause(PAUSE_MS, signal);
-      isKnown = true;
+      while (!signal.aborted && !isKnown) {
+        isKnown = await noteUnapplied({ platform, features }, signal);
+        if (!isKnown) await pause(PAUSE_MS, signal);
+      }
     },
   });
   const probe: ReadinessProbe = {

@@ -5,7 +5,7 @@ const CAMPAIGNS = {
   crawls: { env: { CRAWLS: '20', CRAWLS_REPORTS: '10', CRAWLS_ROUNDS: '20' }, args: ['test/e2e/crawls.test.ts'] },
   // A whole deployment under load: its processes are killed, paused and replaced. Also relays on three brokers.
   deployment: {
-    env: { DEPLOYMENT_ROUNDS: '3' },
+    env: { DEPLOYMENT_ROUNDS: '4' },
     args: ['test/e2e/deployment-chaos.test.ts', 'test/e2e/relay-processes.test.ts', '--no-file-parallelism'],
   },
   // Keys end while every mechanism that could accept them again fails; takes a quarter of an hour.

@@ -51,10 +51,10 @@ import { newTenant } from '#test/support/tenants.ts';
 import { composeUnapplied, unappliedEndpoint } from '#test/support/unapplied-writer.ts';
 import { writeProblems } from '#test/support/write-checker.ts';
 
-const ROUNDS = Number(process.env['DEPLOYMENT_ROUNDS'] ?? 3);
+const ROUNDS = Number(process.env['DEPLOYMENT_ROUNDS'] ?? 4);
 const SEED = Number(process.env['DEPLOYMENT_SEED'] ?? 1);
 const KAFKA_AWAY_MS = Number(process.env['KAFKA_AWAY_MS'] ?? 0);
-const IS_LONG = ROUNDS > 3;
+const IS_LONG = ROUNDS > 4;
 const SOCKETS = 96;
 const LOG_PARTITIONS = 12;
 /** Timeouts only end a hang: on a busy machine, a process takes a minute to start. */

@@ -8,13 +8,15 @@ import type { ApiClient } from './api-client.ts';
 import { startTestEventStore, type TestEventStoreProcess } from './event-store.ts';
 import { startTestKafkaProcess, type TestKafkaProcess } from './kafka/broker.ts';
 import { startParleyProcess, type ParleyProcess } from './parley-process.ts';
-import { startTestRedis, type TestRedis } from './redis.ts';
+import { startTestRedis } from './redis.ts';
+import { startTestRedisPair, type TestRedisPair } from './redis-pair.ts';
 
 type Pair = readonly [ParleyProcess, ParleyProcess];
 
 export interface Deployment {
   readonly eventStore: TestEventStoreProcess;
-  readonly redis: TestRedis;
+  /** A cluster, which `PARLEY_TEST_REDIS` selects, has no failover here. */
+  readonly redis: Omit<TestRedisPair, 'failover'> & Partial<TestRedisPair>;
   readonly kafka: TestKafkaProcess;
   readonly gateways: Pair;
   readonly realtime: Pair;
@@ -52,7 +54,7 @@ export async function startDeployment(): Promise<Deployment> {
     // Parts that started although another one failed are stopped too.
     const [eventStore, redis, kafka] = await allSettled([
       started(startTestEventStore({ mode: 'process' })),
-      started(startTestRedis()),
+      started(process.env['PARLEY_TEST_REDIS'] === 'cluster' ? startTestRedis() : startTestRedisPair()),
       started(startTestKafkaProcess()),
     ] as const);
     const apiKey = createApiKey();

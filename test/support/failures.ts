@@ -52,6 +52,9 @@ export function failuresOf(deployment: Deployment, longestMs: number): Failure[]
       of: 'Redis',
       happen: async () => void (await redis.command('FLUSHALL')),
     },
+    ...(redis.failover === undefined
+      ? []
+      : [{ name: 'Redis fails over to its replica', of: 'Redis', happen: redis.failover }]),
   ];
 }
 

@@ -205,7 +205,9 @@ async function phaseOf(relay: ParleyProcess): Promise<unknown> {
 async function activeRelay(among = relays): Promise<ParleyProcess> {
   return eventually(async () => {
     for (const relay of among) if (relay.alive() && (await phaseOf(relay)) === 'active') return relay;
-    throw new Error('no relay is active');
+    const alive = among.filter((relay) => relay.alive());
+    const states = await Promise.all(alive.map(async ({ api }) => (await api.get('/health/ready')).text));
+    throw new Error(`no relay is active: ${states.join('\n')}`);
   }, WAIT);
 }
 

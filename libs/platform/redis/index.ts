@@ -8,5 +8,5 @@ export type { Subscription } from './subscription.ts';
 export { TopicSubscriptions } from './topics.ts';
 export type { TopicSubscription } from './node-topics.ts';
 export { missingRight } from './server-check.ts';
-export { bytesOf, textsOf } from './redis-faults.ts';
+export { bytesOf, isReplyError, textsOf } from './redis-faults.ts';
 export type { Values } from './redis-faults.ts';

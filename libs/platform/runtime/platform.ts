@@ -15,7 +15,13 @@ import { openAICompatibleModel } from '#libs/platform/model/index.ts';
 import type { Model, ModelEndpoint, ModelEndpointOptions } from '#libs/platform/model/index.ts';
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
 import { ReadModel } from '#libs/platform/readmodel/index.ts';
-import { connectRedis, missingRight, TopicSubscriptions, type RedisClient } from '#libs/platform/redis/index.ts';
+import {
+  connectRedis,
+  isReplyError,
+  missingRight,
+  TopicSubscriptions,
+  type RedisClient,
+} from '#libs/platform/redis/index.ts';
 import { otlpSpans, type Metrics, type OtlpOptions, type Spans } from '#libs/platform/telemetry/index.ts';
 import { Upgrades } from '#libs/platform/websocket/index.ts';
 
@@ -110,9 +116,13 @@ export interface PlatformOptions {
 export function openPlatform(options: PlatformOptions): Platform {
   const { eventstoreUrl, redisUrl, log, metrics, tokenSecret } = options;
   const { store, feed, groups, clock, foreign, close } = openEventStore(eventstoreUrl, log);
+  let lost: Error | null = null;
   const redis = connectRedis(redisUrl, {
     ...(options.redisTls !== undefined && { tls: tlsOptionsOf(options.redisTls, 'redis', log) }),
-    onError: (error) => log.warn({ err: error }, 'redis: connection lost'),
+    onError(error) {
+      lost = error;
+      log.warn({ err: error }, 'redis: connection lost');
+    },
     onMisfit: (why) => throwUncaught(new StartRefusal(`REDIS_URL: ${why}`)),
   });
   const topics = new TopicSubscriptions(redis);
@@ -144,7 +154,7 @@ export function openPlatform(options: PlatformOptions): Platform {
     metrics,
     spans,
     tokenSecret,
-    probes: [eventStoreProbe(store), redisProbe(redis), modelProbe(model), blobProbe(blobs)],
+    probes: [eventStoreProbe(store), redisProbe(redis, () => lost), modelProbe(model), blobProbe(blobs)],
     stopping: options.stopping ?? new AbortController().signal,
     upgrades: new Upgrades(),
     cacheDir: options.cacheDir ?? temporary.path,
@@ -191,11 +201,16 @@ function eventStoreProbe(store: EventStore): ReadinessProbe {
   };
 }
 
-function redisProbe(redis: RedisClient): ReadinessProbe {
+/** @param lost the error by which the connection was lost last */
+function redisProbe(redis: RedisClient, lost: () => Error | null): ReadinessProbe {
   return {
     name: 'redis',
     async check() {
-      const nodes = await redis.ping();
+      const nodes = await redis.ping().catch((error: Error) => {
+        const reason = redisReason(error.cause) ?? redisReason(lost()) ?? 'it does not answer';
+        return { reason };
+      });
+      if ('reason' in nodes) return { ok: false, detail: nodes };
       const missing = (await Promise.all(redis.nodes().map(missingRight))).find((right) => right !== null);
       if (missing !== undefined)
         return { ok: false, detail: { reason: `the user of REDIS_URL lacks a right: ${missing}` } };
@@ -204,6 +219,12 @@ function redisProbe(redis: RedisClient): ReadinessProbe {
       return away.length === 0 ? { ok: true } : { ok: true, detail: { nodes_away: away } };
     },
   };
+}
+
+/** The reply of the server, or the code of a failed connection: messages of the latter hold names of hosts. */
+function redisReason(error: unknown): string | null {
+  if (isReplyError(error)) return error.message;
+  return error instanceof Object && 'code' in error ? String(error.code) : null;
 }
 
 /** Says what writes the answers of agents. The endpoint is not asked: it costs, and Parley serves without it. */

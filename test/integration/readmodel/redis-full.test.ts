@@ -134,3 +134,14 @@ it('a process that has not reached the end of the log since its start is not rea
   stop.abort();
   await running;
 });
+
+it('readiness says why Redis does not answer', async () => {
+  const reason = async (): Promise<unknown> => (await call('GET', '/health/ready')).json.checks.redis.detail?.reason;
+  await api.stores.redis.kill9();
+  try {
+    await eventually(async () => expect(await reason()).toBe('ECONNREFUSED'));
+  } finally {
+    await api.stores.redis.restart();
+  }
+  await eventually(async () => expect(await reason()).toBeUndefined());
+});

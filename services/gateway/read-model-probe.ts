@@ -1,7 +1,6 @@
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
 import { pause, startBackgroundJob, unlessAborted, type BackgroundJob } from '#libs/platform/lifecycle/index.ts';
-import { organizationOf, parseStreamName, type EntityRef } from '#libs/platform/readmodel/index.ts';
-import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { entityOfEvent, type EntityRef } from '#libs/platform/readmodel/index.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { RoleContext } from '#services/role.ts';
 
@@ -75,7 +74,7 @@ async function noteUnapplied({ platform, features }: Omit<RoleContext, 'logCheck
       count += item.events.length;
       if (count > MAX_EVENTS) return false;
       for (const event of item.events) {
-        const entity = entityOf(event);
+        const entity = entityOfEvent(event);
         if (entity !== null) newest.set(projector.keysOf(entity).revision, { ...entity, revision: event.revision });
       }
     }
@@ -89,14 +88,4 @@ async function noteUnapplied({ platform, features }: Omit<RoleContext, 'logCheck
       projector.unapplied.add(key, entity);
   }
   return true;
-}
-
-/** Null for an event of another application, and for a damaged one, at which the projectors halt. */
-function entityOf(event: StoredEvent): EntityRef | null {
-  try {
-    const organizationId = organizationOf(event);
-    return organizationId === null ? null : { ...parseStreamName(event.stream), organizationId };
-  } catch {
-    return null;
-  }
 }

@@ -1,7 +1,7 @@
 import { Fault } from '#libs/kernel/faults.ts';
 import type { LogFeed, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { pause, retry } from '#libs/platform/lifecycle/index.ts';
-import { organizationOf, parseStreamName } from '#libs/platform/readmodel/index.ts';
+import { entityOfEvent } from '#libs/platform/readmodel/index.ts';
 import type { EntityCheck, EntityRef } from '#libs/platform/readmodel/index.ts';
 
 /** For `/health/ready`. */
@@ -87,7 +87,7 @@ export class ReadModelCheck {
   }
 
   async #checkCreated(events: readonly StoredEvent[], signal: AbortSignal): Promise<void> {
-    const created = events.filter(({ revision }) => revision === 0).map(entityOf);
+    const created = events.filter(({ revision }) => revision === 0).map(entityOfEvent);
     const entities = created.filter((entity) => entity !== null);
     for (let from = 0; from < entities.length && !signal.aborted; from += AT_ONCE) {
       while (!this.#parts.isLive() && !signal.aborted) await pause(WAIT_MS, signal);
@@ -117,15 +117,5 @@ export class ReadModelCheck {
 
   #report(change: Partial<CheckProgress>): void {
     this.#progress = { ...this.#progress, ...change };
-  }
-}
-
-/** Null for an event of another application, and for one of Parley that the projector halts at. */
-function entityOf(event: StoredEvent): EntityRef | null {
-  try {
-    const organizationId = organizationOf(event);
-    return organizationId === null ? null : { ...parseStreamName(event.stream), organizationId };
-  } catch {
-    return null;
   }
 }

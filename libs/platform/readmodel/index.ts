@@ -23,7 +23,7 @@ export type { SavedPartitions } from './partition-checkpoints.ts';
 export { earlier, ProjectionState } from './projection-state.ts';
 export type { ProjectionStart } from './projection-state.ts';
 export { Projector, writeOfAppended } from './projector.ts';
-export { headOf, organizationOf, refuseDeleted } from './stream-owner.ts';
+export { entityOfEvent, headOf, organizationOf, refuseDeleted } from './stream-owner.ts';
 export type { AppendedRun } from './projector.ts';
 export type { AnyProjection } from './stored-run.ts';
 export {

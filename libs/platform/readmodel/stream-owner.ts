@@ -3,7 +3,7 @@ import { CorruptEventError } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
 
-import { streamName } from './projection.ts';
+import { parseStreamName, streamName } from './projection.ts';
 import type { EntityRef } from './read-model.keys.ts';
 
 /**
@@ -19,6 +19,16 @@ export function organizationOf(event: StoredEvent): EntityId | null {
     if (typeof organizationId === 'string' && organizationId !== '') return organizationId;
   }
   throw new CorruptEventError(`${event.type} ${event.stream}@${event.revision} has no organization`);
+}
+
+/** The entity of an event. Null for a foreign event, and for a damaged event, at which the projectors halt. */
+export function entityOfEvent(event: StoredEvent): EntityRef | null {
+  try {
+    const organizationId = organizationOf(event);
+    return organizationId === null ? null : { ...parseStreamName(event.stream), organizationId };
+  } catch {
+    return null;
+  }
 }
 
 /**

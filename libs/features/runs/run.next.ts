@@ -21,7 +21,7 @@ export const MOST = {
   /** Of the outcomes of all steps, as JSON. */
   characters: 4_000_000,
 };
-/** Tool calls of one answer that are made; the model is told that further calls were not. */
+/** Limit of the tool calls that Parley makes for one answer. The next request tells the model which calls were not made. */
 export const MAX_TOOL_CALLS = 8;
 
 export function nextStep(run: Run): NextStep {

@@ -24,8 +24,8 @@ import { toolsOf } from './toolset.ts';
 const STEP_TIMEOUT_MS = 180_000;
 
 /**
- * Steps at a time where no model is configured: they wait for nobody, so more of them at a time end no sooner, and delay
- * what else the process does.
+ * Steps at a time where no model is configured: such steps wait for no other server, so running more of them at a time ends none
+ * sooner, and delays the other work of the process.
  */
 const UNAIDED = 16;
 

@@ -34,7 +34,7 @@ export interface ByteRange {
  * - The same content is stored once, also when several writers put it at the same time. A blob never changes.
  * - Memory is bounded by a few chunks, for writers and readers alike.
  * - All methods fail with a `store_unavailable` fault if the storage fails, and so do the streams of `read`.
- * - Nobody gets another content than that of the blob: the storage may be damaged, or a proxy between. A whole content is
+ * - Readers never receive content that differs from the blob's: the storage, or a proxy before it, may be damaged. A whole content is
  *   compared with its hash, a part of it with its place and length. A difference is read again, then a fault.
  *
  * - `remove` does not affect a `put` of the same content, in whatever process and order: once `put` has returned, the blob

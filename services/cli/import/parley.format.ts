@@ -84,7 +84,7 @@ function interactionOf(source: Record<string, unknown>, place: Place): ParleyLin
   const { channel_id: channelId, span_id: spanId, parent_span_id: parentSpanId, created_at: createdAt } = source;
   if (typeof channelId !== 'string' || typeof spanId !== 'string') throw new BadInput('no channel_id or span_id');
   const about = parsedBy(exportedInteraction, source['export'] ?? {}, 'export', 'export.');
-  // Nobody will complete a message that was incomplete when it was exported.
+  // A message that was incomplete when it was exported is imported as complete: its author cannot complete the copy.
   const marks = source['complete'] === false ? { source_complete: false } : {};
   const noted = { source_time: createdAt, ...marks, ...asObject(source['metadata']) };
   // Metadata at its size limit has no room for `source_time`.

@@ -31,8 +31,15 @@ import { CommandHandler, runnerOfEvents, runnerOfPart } from '#libs/platform/com
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import { PublicMessages } from '#libs/platform/live/index.ts';
 import { composeProjections, withHistory, type AnyProjection, type EntityRef } from '#libs/platform/readmodel/index.ts';
-import { openCore, openReadModels } from '#libs/platform/runtime/index.ts';
-import type { Core, Module, ModuleInstance, Platform, ReadModels } from '#libs/platform/runtime/index.ts';
+import {
+  type Core,
+  type Module,
+  type ModuleInstance,
+  openCore,
+  openReadModels,
+  type Platform,
+  type ReadModels,
+} from '#libs/platform/runtime/index.ts';
 
 export type { ReadModels } from '#libs/platform/runtime/index.ts';
 

@@ -11,13 +11,13 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { replaceFile } from '#libs/platform/files/index.ts';
 import {
+  type BackgroundJob,
   pause,
   startBackgroundJob,
   StartRefusal,
   throwUncaught,
   unlessAborted,
 } from '#libs/platform/lifecycle/index.ts';
-import type { BackgroundJob } from '#libs/platform/lifecycle/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
 import type { RoleContext } from './role.ts';

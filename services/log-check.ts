@@ -1,7 +1,12 @@
 /** Prevents Parley from running on a log that its read models were not built from. */
 import { encodePosition } from '#libs/platform/eventstore/index.ts';
-import { startBackgroundJob, StartRefusal, throwUncaught, unlessAborted } from '#libs/platform/lifecycle/index.ts';
-import type { BackgroundJob } from '#libs/platform/lifecycle/index.ts';
+import {
+  type BackgroundJob,
+  startBackgroundJob,
+  StartRefusal,
+  throwUncaught,
+  unlessAborted,
+} from '#libs/platform/lifecycle/index.ts';
 import { LogWitness } from '#libs/platform/readmodel/index.ts';
 import { waitForRedis } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';

@@ -5,8 +5,13 @@ import { systemClock } from '#libs/kernel/clock.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { parseConfig, secretOf } from '#libs/platform/config/index.ts';
 
-import { operatorContext, organizationOf, withSession } from './command-context.ts';
-import type { CliParts, OrganizationOptions } from './command-context.ts';
+import {
+  type CliParts,
+  operatorContext,
+  organizationOf,
+  type OrganizationOptions,
+  withSession,
+} from './command-context.ts';
 import { CliError } from './errors.ts';
 import type { Session } from './session.ts';
 

@@ -13,8 +13,14 @@ import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
 import { startReactors } from '#services/worker/role.ts';
 
 import { openAccess } from './access.ts';
-import { organizationOf, printOne, printRows, withSession } from './command-context.ts';
-import type { CliParts, OutputOptions } from './command-context.ts';
+import {
+  type CliParts,
+  organizationOf,
+  type OutputOptions,
+  printOne,
+  printRows,
+  withSession,
+} from './command-context.ts';
 import { CliError } from './errors.ts';
 import type { Row } from './output.ts';
 import type { Session } from './session.ts';

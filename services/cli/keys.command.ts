@@ -4,8 +4,15 @@ import type { components } from '#libs/client/src/index.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
 
 import { dataOf, printList, printReply, withApi, type Api } from './api.ts';
-import { inOrganization, noOrganization, ORGANIZATION_OPTION, organizationQuery, printOne } from './command-context.ts';
-import type { CliParts, OrganizationOptions } from './command-context.ts';
+import {
+  type CliParts,
+  inOrganization,
+  noOrganization,
+  ORGANIZATION_OPTION,
+  type OrganizationOptions,
+  organizationQuery,
+  printOne,
+} from './command-context.ts';
 import { CliError } from './errors.ts';
 import type { Row } from './output.ts';
 

@@ -1,7 +1,12 @@
 import { Command } from 'commander';
 
-import { refusalOf, SubscriptionError } from '#libs/client/src/index.ts';
-import type { ChannelSubscription, ParleyClient, SubscriptionState } from '#libs/client/src/index.ts';
+import {
+  type ChannelSubscription,
+  type ParleyClient,
+  refusalOf,
+  SubscriptionError,
+  type SubscriptionState,
+} from '#libs/client/src/index.ts';
 
 import { ORGANIZATION_OPTION, type CliParts } from './command-context.ts';
 import { CliError, isReaderGone } from './errors.ts';

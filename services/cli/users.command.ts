@@ -1,8 +1,15 @@
 import { Command } from 'commander';
 
 import { printList, printReply } from './api.ts';
-import { inOrganization, nameOf, noOrganization, ORGANIZATION_OPTION, organizationQuery } from './command-context.ts';
-import type { CliParts, OrganizationOptions } from './command-context.ts';
+import {
+  type CliParts,
+  inOrganization,
+  nameOf,
+  noOrganization,
+  ORGANIZATION_OPTION,
+  type OrganizationOptions,
+  organizationQuery,
+} from './command-context.ts';
 
 interface ChangeOptions extends OrganizationOptions {
   readonly name?: string;

@@ -1,13 +1,19 @@
-import { comparePositions } from '#libs/platform/eventstore/index.ts';
-import type { LogFeed, PartitionedFeed, PartitionEnd, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import {
+  comparePositions,
+  type LogFeed,
+  type PartitionedFeed,
+  type PartitionEnd,
+  type StoredEvent,
+} from '#libs/platform/eventstore/index.ts';
 import { pause } from '#libs/platform/lifecycle/index.ts';
-import { earlier, parseStreamName } from '#libs/platform/readmodel/index.ts';
-import type {
-  PartitionCheckpoints,
-  ProjectionStart,
-  ProjectionState,
-  Projector,
-  SavedPartitions,
+import {
+  earlier,
+  parseStreamName,
+  type PartitionCheckpoints,
+  type ProjectionStart,
+  type ProjectionState,
+  type Projector,
+  type SavedPartitions,
 } from '#libs/platform/readmodel/index.ts';
 import { partitionCheckpointWriter } from './checkpoint-writers.ts';
 import { Follower } from './follower.ts';

@@ -1,8 +1,7 @@
 import { Fault } from '#libs/kernel/faults.ts';
 import type { LogFeed, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { pause, retry } from '#libs/platform/lifecycle/index.ts';
-import { entityOfEvent } from '#libs/platform/readmodel/index.ts';
-import type { EntityCheck, EntityRef } from '#libs/platform/readmodel/index.ts';
+import { type EntityCheck, entityOfEvent, type EntityRef } from '#libs/platform/readmodel/index.ts';
 
 /** For `/health/ready`. */
 export interface CheckProgress {

@@ -3,15 +3,20 @@ import { comparePositions, encodePosition, type LogFeed } from '#libs/platform/e
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
 import {
   KafkaConnection,
-  kafkaOptionsOf,
   KafkaEventFeed,
+  kafkaOptionsOf,
   LogMessages,
   logTopics,
+  type LogTopics,
   publishedIn,
 } from '#libs/platform/kafka/index.ts';
-import type { LogTopics } from '#libs/platform/kafka/index.ts';
-import { pause, settledWithin, startBackgroundJob, unlessAborted } from '#libs/platform/lifecycle/index.ts';
-import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
+import {
+  pause,
+  type RunningRole,
+  settledWithin,
+  startBackgroundJob,
+  unlessAborted,
+} from '#libs/platform/lifecycle/index.ts';
 import {
   EntityCheck,
   OldReadModels,

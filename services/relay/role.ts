@@ -1,8 +1,14 @@
 import type { Config } from '#libs/platform/config/index.ts';
 import { encodePosition, type LogFeed } from '#libs/platform/eventstore/index.ts';
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
-import { KafkaConnection, kafkaOptionsOf, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
-import type { RefusingPartition } from '#libs/platform/kafka/index.ts';
+import {
+  KafkaConnection,
+  kafkaOptionsOf,
+  LogMessages,
+  logTopics,
+  type RefusingPartition,
+  Relay,
+} from '#libs/platform/kafka/index.ts';
 import { settledWithin, startBackgroundJob, StartRefusal, type RunningRole } from '#libs/platform/lifecycle/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 import { observePosition } from '#services/health.ts';

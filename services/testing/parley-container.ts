@@ -2,8 +2,13 @@
  * Parley in a container for the test suites of other projects. Only this file needs testcontainers. docs/testing.md shows
  * how to use it.
  */
-import { AbstractStartedContainer, GenericContainer, Wait } from 'testcontainers';
-import type { RestartOptions, StartedTestContainer } from 'testcontainers';
+import {
+  AbstractStartedContainer,
+  GenericContainer,
+  type RestartOptions,
+  type StartedTestContainer,
+  Wait,
+} from 'testcontainers';
 
 import { testParley, type TestParley } from './test-parley.ts';
 

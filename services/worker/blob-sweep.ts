@@ -1,7 +1,6 @@
 import { UPLOAD_VALID_MS } from '#libs/features/media/index.ts';
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { pause, startBackgroundJob, unlessAborted } from '#libs/platform/lifecycle/index.ts';
-import type { BackgroundJob } from '#libs/platform/lifecycle/index.ts';
+import { type BackgroundJob, pause, startBackgroundJob, unlessAborted } from '#libs/platform/lifecycle/index.ts';
 import type { BlobReferences, Platform } from '#libs/platform/runtime/index.ts';
 
 const DAY_MS = 24 * 60 * 60_000;

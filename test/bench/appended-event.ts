@@ -1,8 +1,7 @@
 /** The events that both sides of the append rows write: same type, same data, same metadata, same sizes. */
 import type { ChannelCreated } from '#libs/features/channels/channel.ts';
 import type { InteractionPosted } from '#libs/features/interactions/interaction.events.ts';
-import { derivedId, newId } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { derivedId, type EntityId, newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 
 /** Kind of the writes: new names of channels, interactions, or interactions below the first one. */

@@ -5,8 +5,7 @@ import { join } from 'node:path';
 
 import { createApiKey } from '#libs/platform/http/index.ts';
 
-import { startParley } from './child-process.ts';
-import type { Parley } from './child-process.ts';
+import { type Parley, startParley } from './child-process.ts';
 import { sampleMessages } from './sample-messages.ts';
 
 export interface ChannelFixture {

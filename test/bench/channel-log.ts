@@ -1,7 +1,6 @@
 /** A log of channels as a server would have written it: many of them active at a time, a few events each turn. */
 import type { ChannelEvent } from '#libs/features/channels/channel.ts';
-import type { StreamRevision } from '#libs/kernel/event.ts';
-import { streamRevision } from '#libs/kernel/event.ts';
+import { type StreamRevision, streamRevision } from '#libs/kernel/event.ts';
 import { derivedId, eventIdOf } from '#libs/kernel/ids.ts';
 import { metadataOf } from '#libs/platform/commands/index.ts';
 import type { EventToAppend, StoredEvent } from '#libs/platform/eventstore/index.ts';

@@ -4,8 +4,7 @@
  */
 import { startTestEventStore } from '#test/support/event-store.ts';
 
-import { appendedPost } from './appended-event.ts';
-import type { AppendAnswer, Written } from './appended-event.ts';
+import { type AppendAnswer, appendedPost, type Written } from './appended-event.ts';
 import type { Benchmark } from './benchmark.ts';
 import { prepareChannels } from './channel-fixture.ts';
 import { askOnce } from './child-process.ts';

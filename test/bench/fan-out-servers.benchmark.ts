@@ -7,8 +7,7 @@ import type { Benchmark, Row, Sample, Scale, Side } from './benchmark.ts';
 import { fanOut } from './fan-out.benchmark.ts';
 import { unpackPackages } from './sides/debian-package.ts';
 import { DEBIAN_SERVERS, type DebianServer } from './sides/debian-servers.ts';
-import { prepareSockets } from './socket-fixture.ts';
-import type { SocketServer } from './socket-fixture.ts';
+import { prepareSockets, type SocketServer } from './socket-fixture.ts';
 
 const SOCKETS = 1_000;
 const TEN = 10;

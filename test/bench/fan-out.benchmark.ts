@@ -6,8 +6,7 @@
 import type { Benchmark, Prepared, Row, Sample, Scale } from './benchmark.ts';
 import { cpuSecondsOfTree } from './child-process.ts';
 import { startSockets } from './load/sockets.ts';
-import { prepareSockets } from './socket-fixture.ts';
-import type { SocketFixture, SocketServer } from './socket-fixture.ts';
+import { prepareSockets, type SocketFixture, type SocketServer } from './socket-fixture.ts';
 
 const BUSY = 0.9;
 const PER_TICK = 10;

@@ -3,12 +3,12 @@ import { startTestRedis } from '#test/support/redis.ts';
 
 import type { Benchmark, Prepared, Row, Sample, Scale } from './benchmark.ts';
 import {
+  type ChannelFixture,
   prepareChannels,
   prepareDistinctReads,
   prepareInteractions,
   prepareManyInteractions,
 } from './channel-fixture.ts';
-import type { ChannelFixture } from './channel-fixture.ts';
 import { startChild } from './child-process.ts';
 import { loadHttp } from './load/http-load.ts';
 

@@ -2,8 +2,7 @@
 import type { Benchmark, Sample, Scale } from './benchmark.ts';
 import { cpuSecondsOf } from './child-process.ts';
 import { startSockets } from './load/sockets.ts';
-import { prepareSockets } from './socket-fixture.ts';
-import type { SocketServer } from './socket-fixture.ts';
+import { prepareSockets, type SocketServer } from './socket-fixture.ts';
 
 const AT_A_TIME = 64;
 /** More than a server opens in a second here; tickets are issued before, and are valid for a minute. */

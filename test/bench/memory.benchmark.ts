@@ -7,8 +7,7 @@ import { MEMORY_REPORT_FLAGS as flags, memoryOf } from '#test/support/memory.ts'
 
 import type { Benchmark, Row, Sample, Scale } from './benchmark.ts';
 import { startSockets } from './load/sockets.ts';
-import { prepareSockets } from './socket-fixture.ts';
-import type { SocketServer } from './socket-fixture.ts';
+import { prepareSockets, type SocketServer } from './socket-fixture.ts';
 
 const CONNECTIONS = 4_000;
 /** Allocations that do not depend on the count of sockets happen before the measurement. */

@@ -8,15 +8,12 @@ import { projectionKeys, readModelPrefix } from '#libs/platform/readmodel/index.
 import type { Platform } from '#libs/platform/runtime/index.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startTestKafkaProcess } from '#test/support/kafka/broker.ts';
-import type { TestKafkaProcess } from '#test/support/kafka/broker.ts';
+import { startTestKafkaProcess, type TestKafkaProcess } from '#test/support/kafka/broker.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 
 import type { Benchmark, Sample } from './benchmark.ts';
-import { channelTurns } from './channel-log.ts';
-import type { LogShape } from './channel-log.ts';
-import { askOnce, cpuSecondsOf, startChild } from './child-process.ts';
-import type { Child } from './child-process.ts';
+import { channelTurns, type LogShape } from './channel-log.ts';
+import { askOnce, type Child, cpuSecondsOf, startChild } from './child-process.ts';
 import { openBenchPlatform } from './sides/bench-platform.ts';
 
 /** In this order: `start` prepares everything, `go` lets the first event through, `finish` ends it. */

@@ -1,6 +1,5 @@
 /** What one organization waits beside the load of another one, against what it waits alone. */
-import { createServer } from 'node:http';
-import type { ServerResponse } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,8 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { createApiKey } from '#libs/platform/http/index.ts';
 
-import { measuredTogether } from './benchmark.ts';
-import type { Benchmark } from './benchmark.ts';
+import { type Benchmark, measuredTogether } from './benchmark.ts';
 import { startChild, startParley } from './child-process.ts';
 import type { StreamsResult, StreamsTask } from './load/streams.process.ts';
 import { percentile } from './statistics.ts';

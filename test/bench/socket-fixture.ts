@@ -8,8 +8,7 @@ import { join } from 'node:path';
 import { channelTopic } from '#libs/platform/live/index.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 
-import { prepareChannels } from './channel-fixture.ts';
-import type { ChannelFixture } from './channel-fixture.ts';
+import { type ChannelFixture, prepareChannels } from './channel-fixture.ts';
 import { startChild } from './child-process.ts';
 import { compile } from './load/c-program.ts';
 import type { SocketRequest, Trigger } from './load/sockets.ts';

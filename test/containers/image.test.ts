@@ -4,8 +4,13 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { GenericContainer, getContainerRuntimeClient, ImageName, Wait } from 'testcontainers';
-import type { StartedTestContainer } from 'testcontainers';
+import {
+  GenericContainer,
+  getContainerRuntimeClient,
+  ImageName,
+  type StartedTestContainer,
+  Wait,
+} from 'testcontainers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildImages } from '#test/images/build.mjs';
 import { PARLEY_IMAGE } from '#test/images/images.mjs';

@@ -5,8 +5,7 @@ import { GenericContainer, Network, Wait } from 'testcontainers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { buildImages } from '#test/images/build.mjs';
 import { PARLEY_IMAGE } from '#test/images/images.mjs';
-import { ParleyContainer } from '#services/testing/parley-container.ts';
-import type { StartedParleyContainer } from '#services/testing/parley-container.ts';
+import { ParleyContainer, type StartedParleyContainer } from '#services/testing/parley-container.ts';
 
 const START_MS = 900_000;
 const TEST_MS = 180_000;

@@ -3,15 +3,11 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { startChromium, startPageServer } from '#test/support/chromium.ts';
-import type { PageServer } from '#test/support/chromium.ts';
-import { installClient } from '#test/support/client-package.ts';
-import type { InstalledClient } from '#test/support/client-package.ts';
-import { startCutProxy } from '#test/support/cut-proxy.ts';
-import type { CutProxy } from '#test/support/cut-proxy.ts';
+import { type PageServer, startChromium, startPageServer } from '#test/support/chromium.ts';
+import { installClient, type InstalledClient } from '#test/support/client-package.ts';
+import { type CutProxy, startCutProxy } from '#test/support/cut-proxy.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startParleyProcess } from '#test/support/parley-process.ts';
-import type { ParleyProcess } from '#test/support/parley-process.ts';
+import { type ParleyProcess, startParleyProcess } from '#test/support/parley-process.ts';
 
 /** Follows a channel on request and records what it received in `window.seen`. */
 const PAGE = `<!doctype html>

@@ -8,12 +8,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { crawlProblems, isEnd } from '#test/support/crawl-checker.ts';
 import { DocumentsApi } from '#test/support/documents-api.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { readLog } from '#test/support/log-reader.ts';
-import type { LogEvent } from '#test/support/log-reader.ts';
-import { startParleyProcess } from '#test/support/parley-process.ts';
-import type { ParleyProcess } from '#test/support/parley-process.ts';
-import { html, startWebsite } from '#test/support/website.ts';
-import type { PageOfSite, Website } from '#test/support/website.ts';
+import { type LogEvent, readLog } from '#test/support/log-reader.ts';
+import { type ParleyProcess, startParleyProcess } from '#test/support/parley-process.ts';
+import { html, type PageOfSite, startWebsite, type Website } from '#test/support/website.ts';
 
 const ROUNDS = Number(process.env['CRAWLS_ROUNDS'] ?? 2);
 const CRAWLS = Number(process.env['CRAWLS'] ?? 8);

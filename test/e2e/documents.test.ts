@@ -9,8 +9,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import { blocksNotRun, commandBlocks, isOf } from '#test/support/document-commands.ts';
-import { startParleyProcess } from '#test/support/parley-process.ts';
-import type { ParleyProcess } from '#test/support/parley-process.ts';
+import { type ParleyProcess, startParleyProcess } from '#test/support/parley-process.ts';
 
 const root = join(import.meta.dirname, '../..');
 const [blocks, rows] = await Promise.all([commandBlocks(), blocksNotRun()]);

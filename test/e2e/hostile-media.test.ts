@@ -9,10 +9,8 @@ import { DocumentsApi } from '#test/support/documents-api.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { HOSTILE_FILES, nestedPdfBomb, SAMPLE_FILES } from '#test/support/media-files.ts';
 import { memoryPeakOf, memoryPeakOfTree } from '#test/support/memory.ts';
-import { startParleyProcess } from '#test/support/parley-process.ts';
-import type { ParleyProcess } from '#test/support/parley-process.ts';
-import { html, startWebsite } from '#test/support/website.ts';
-import type { Website } from '#test/support/website.ts';
+import { type ParleyProcess, startParleyProcess } from '#test/support/parley-process.ts';
+import { html, startWebsite, type Website } from '#test/support/website.ts';
 
 const MIB = 1024 * 1024;
 /** PDFs that expand to gigabytes, at once, as documents; half as many as pages of a crawl. */

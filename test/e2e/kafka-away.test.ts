@@ -6,12 +6,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LogMessages, logTopics } from '#libs/platform/kafka/index.ts';
 import { answerOf } from '#test/support/channel-load.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { KAFKA_START_MS, startTestKafkaProcess } from '#test/support/kafka/broker.ts';
-import type { TestKafkaProcess } from '#test/support/kafka/broker.ts';
+import { KAFKA_START_MS, startTestKafkaProcess, type TestKafkaProcess } from '#test/support/kafka/broker.ts';
 import { readEvents } from '#test/support/kafka/topic-reader.ts';
 import { asRecord } from '#test/support/log-reader.ts';
-import { startParleyProcess } from '#test/support/parley-process.ts';
-import type { ParleyProcess } from '#test/support/parley-process.ts';
+import { type ParleyProcess, startParleyProcess } from '#test/support/parley-process.ts';
 
 const SECRET = 'a secret of this test only';
 const WAIT = { timeoutMs: 60_000, everyMs: 200 };

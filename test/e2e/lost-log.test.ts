@@ -12,12 +12,10 @@ import { findRunning } from '#infra/data-folder/index.ts';
 import { ALL_PROJECTION_KEYS, CHANNEL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startTestEventStore } from '#test/support/event-store.ts';
-import type { TestEventStore, TestEventStoreProcess } from '#test/support/event-store.ts';
+import { startTestEventStore, type TestEventStore, type TestEventStoreProcess } from '#test/support/event-store.ts';
 import { readLog } from '#test/support/log-reader.ts';
 import { startParleyProcess, type ParleyProcess } from '#test/support/parley-process.ts';
-import { startTestRedis } from '#test/support/redis.ts';
-import type { TestRedis } from '#test/support/redis.ts';
+import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
 
 const COMMAND = join(import.meta.dirname, '../../services/cli/main.ts');
 const REFUSAL =

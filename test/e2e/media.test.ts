@@ -18,13 +18,10 @@ import { DocumentsApi } from '#test/support/documents-api.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { readLog } from '#test/support/log-reader.ts';
 import { isDelivery, isEnd, mediaProblems, namedHashes, postProblems } from '#test/support/media-checker.ts';
-import { startParleyProcess } from '#test/support/parley-process.ts';
-import type { ParleyProcess } from '#test/support/parley-process.ts';
-import { startS3Server } from '#test/support/s3/s3-server.ts';
-import type { S3Server } from '#test/support/s3/s3-server.ts';
+import { type ParleyProcess, startParleyProcess } from '#test/support/parley-process.ts';
+import { type S3Server, startS3Server } from '#test/support/s3/s3-server.ts';
 import { findS3Server } from '#test/support/s3/versitygw.mjs';
-import { startWebsite } from '#test/support/website.ts';
-import type { PageOfSite, Website } from '#test/support/website.ts';
+import { type PageOfSite, startWebsite, type Website } from '#test/support/website.ts';
 
 const ITEMS = Number(process.env['MEDIA_ITEMS'] ?? 16);
 const ROUNDS = Number(process.env['MEDIA_ROUNDS'] ?? 2);

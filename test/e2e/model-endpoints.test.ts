@@ -4,13 +4,10 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
-import { startLiteLlm } from '#test/support/endpoints/litellm.ts';
-import type { LiteLlm } from '#test/support/endpoints/litellm.ts';
-import { startUpstreams } from '#test/support/endpoints/upstreams.ts';
-import type { Upstreams } from '#test/support/endpoints/upstreams.ts';
+import { type LiteLlm, startLiteLlm } from '#test/support/endpoints/litellm.ts';
+import { startUpstreams, type Upstreams } from '#test/support/endpoints/upstreams.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { RunsApi } from '#test/support/runs-api.ts';
-import type { Asked, Json } from '#test/support/runs-api.ts';
+import { type Asked, type Json, RunsApi } from '#test/support/runs-api.ts';
 
 /** The first start of the proxy installs it. */
 const INSTALL_MS = 900_000;

@@ -6,8 +6,7 @@ import { eventually } from '#test/support/eventually.ts';
 import { asRecord } from '#test/support/log-reader.ts';
 import type { ParleyProcess } from '#test/support/parley-process.ts';
 import { isLive, messagesOf, Stage, upTo } from '#test/support/realtime/stage.ts';
-import type { Subscriber } from '#test/support/realtime/subscriber.ts';
-import type { Include } from '#test/support/realtime/subscriber.ts';
+import type { Include, Subscriber } from '#test/support/realtime/subscriber.ts';
 
 let stage: Stage;
 let one: ParleyProcess;

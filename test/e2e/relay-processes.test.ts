@@ -10,14 +10,12 @@ import { KafkaConnection, KafkaEventFeed, LogMessages, logTopics } from '#libs/p
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startTestKafkaCluster } from '#test/support/kafka/broker-cluster.ts';
-import type { TestKafkaCluster } from '#test/support/kafka/broker-cluster.ts';
+import { startTestKafkaCluster, type TestKafkaCluster } from '#test/support/kafka/broker-cluster.ts';
 import { KAFKA_START_MS } from '#test/support/kafka/broker.ts';
 import { readEvents, readTopic } from '#test/support/kafka/topic-reader.ts';
 import { logMetadata } from '#test/support/log-events.ts';
 import { asRecord } from '#test/support/log-reader.ts';
-import { startParleyProcess } from '#test/support/parley-process.ts';
-import type { ParleyProcess } from '#test/support/parley-process.ts';
+import { type ParleyProcess, startParleyProcess } from '#test/support/parley-process.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 
 const SECRET = 'a secret of this test only';

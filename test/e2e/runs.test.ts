@@ -9,15 +9,12 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { DocumentsApi } from '#test/support/documents-api.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { readLog } from '#test/support/log-reader.ts';
-import { startModelServer } from '#test/support/model-server.ts';
-import type { ModelServer } from '#test/support/model-server.ts';
-import { startParleyProcess } from '#test/support/parley-process.ts';
-import type { ParleyProcess } from '#test/support/parley-process.ts';
+import { type ModelServer, startModelServer } from '#test/support/model-server.ts';
+import { type ParleyProcess, startParleyProcess } from '#test/support/parley-process.ts';
 import { Gate } from '#test/support/runs/gate.ts';
 import { addPages, answersQuestions, keyOf, pathOf, questionOf, TOOL_CALLS } from '#test/support/runs/questions.ts';
 import { isEnd, runProblems } from '#test/support/runs/run-checker.ts';
-import { startWebsite } from '#test/support/website.ts';
-import type { Website } from '#test/support/website.ts';
+import { startWebsite, type Website } from '#test/support/website.ts';
 
 const RUNS = Number(process.env['RUNS_COUNT'] ?? 12);
 const ROUNDS = Number(process.env['RUNS_ROUNDS'] ?? 1);

@@ -4,10 +4,8 @@ import type { Features } from '#services/features.ts';
 import { foldChannel } from './channel-fold.ts';
 import { ADA } from './channel-with-a-past.ts';
 import type { PlayedChannel } from './command-history.ts';
-import { foldAnnotatedInteractions } from './interaction-fold.ts';
-import type { InteractionResource } from './interaction-fold.ts';
-import { asRecord } from './log-reader.ts';
-import type { LogEvent } from './log-reader.ts';
+import { foldAnnotatedInteractions, type InteractionResource } from './interaction-fold.ts';
+import { asRecord, type LogEvent } from './log-reader.ts';
 import { isAnnotation } from './past.ts';
 
 /** How many interactions of a channel are compared. */

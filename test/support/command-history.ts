@@ -7,8 +7,7 @@ import fc from 'fast-check';
 import type { Channels } from '#libs/features/channels/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
-import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
-import type { ChannelSequence, StreamRevision } from '#libs/kernel/event.ts';
+import { type ChannelSequence, sequenceOf, streamRevision, type StreamRevision } from '#libs/kernel/event.ts';
 import { derivedId, newId } from '#libs/kernel/ids.ts';
 import type { Features } from '#services/features.ts';
 

@@ -6,8 +6,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-import { CommanderError } from 'commander';
-import type { Command } from 'commander';
+import { type Command, CommanderError } from 'commander';
 
 import { parseConfig } from '#libs/platform/config/index.ts';
 import { errorLines } from '#services/cli/errors.ts';

@@ -1,7 +1,6 @@
 /** TCP proxy in front of a server. It cuts connections under both sides: no close frame, no last byte. */
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export interface CutProxy {
   /** `http://127.0.0.1:PORT` */

@@ -7,8 +7,7 @@ import { startReactors } from '#services/worker/role.ts';
 
 import { eventually } from './eventually.ts';
 import type { TestPlatformOptions } from './platform.ts';
-import { startTestApi } from './test-api.ts';
-import type { Answer, Call, TestApi } from './test-api.ts';
+import { type Answer, type Call, startTestApi, type TestApi } from './test-api.ts';
 
 export const DOCUMENTS = '/api/v1/documents';
 const GRAPHS = '/api/v1/knowledge';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import type { DomainEvent } from '#libs/kernel/event.ts';
-import { streamRevision } from '#libs/kernel/event.ts';
+import { type DomainEvent, streamRevision } from '#libs/kernel/event.ts';
 import type { EventCodec } from '#libs/platform/eventstore/index.ts';
 
 import { logMetadata } from './log-events.ts';

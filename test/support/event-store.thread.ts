@@ -3,8 +3,11 @@
  */
 import { parentPort } from 'node:worker_threads';
 
-import { startEmbeddedEventStore } from '#infra/embedded-eventstore/index.ts';
-import type { EventStoreOptions, EventStoreServer } from '#infra/embedded-eventstore/index.ts';
+import {
+  type EventStoreOptions,
+  type EventStoreServer,
+  startEmbeddedEventStore,
+} from '#infra/embedded-eventstore/index.ts';
 
 export interface Request {
   readonly id: number;

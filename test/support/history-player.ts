@@ -3,8 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { Features } from '#services/features.ts';
-import { commandHistories, playHistory } from './command-history.ts';
-import type { Persist, PlayedChannel } from './command-history.ts';
+import { commandHistories, type Persist, type PlayedChannel, playHistory } from './command-history.ts';
 
 export interface HistoryPlayer {
   /** The channels of all histories that were played to their end. */

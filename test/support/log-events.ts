@@ -1,8 +1,6 @@
 /** Events for tests of the log itself: valid metadata, and data that identifies the event. */
-import { foldEvents } from '#libs/kernel/decider.ts';
-import type { Fold } from '#libs/kernel/decider.ts';
-import { streamRevision } from '#libs/kernel/event.ts';
-import type { DomainEvent, EventMetadata } from '#libs/kernel/event.ts';
+import { type Fold, foldEvents } from '#libs/kernel/decider.ts';
+import { type DomainEvent, type EventMetadata, streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import type { EventToAppend } from '#libs/platform/eventstore/index.ts';
 

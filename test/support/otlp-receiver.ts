@@ -1,6 +1,5 @@
 /** A collector on loopback that speaks OTLP/HTTP with JSON, and misbehaves on request. */
-import { createServer } from 'node:http';
-import type { IncomingHttpHeaders } from 'node:http';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface ReceivedSpan {

@@ -5,11 +5,9 @@
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { BLOCK } from '#libs/platform/readmodel/history.ts';
 
-import { evolve, foldChannel } from './channel-fold.ts';
-import type { ChannelResource } from './channel-fold.ts';
+import { type ChannelResource, evolve, foldChannel } from './channel-fold.ts';
 import { ADA } from './channel-with-a-past.ts';
-import { asRecord } from './log-reader.ts';
-import type { LogEvent } from './log-reader.ts';
+import { asRecord, type LogEvent } from './log-reader.ts';
 
 export interface PastInteraction {
   readonly sequence: number;

@@ -1,14 +1,11 @@
 import { pino } from 'pino';
 
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
-import { openPlatform } from '#libs/platform/runtime/index.ts';
-import type { Platform, PlatformOptions } from '#libs/platform/runtime/index.ts';
+import { openPlatform, type Platform, type PlatformOptions } from '#libs/platform/runtime/index.ts';
 import { waitForRedis } from '#libs/platform/redis/index.ts';
 
-import { startTestEventStore } from './event-store.ts';
-import type { TestEventStore } from './event-store.ts';
-import { startEmptyRedis, startTestRedis } from './redis.ts';
-import type { EmptyRedis, TestRedis } from './redis.ts';
+import { startTestEventStore, type TestEventStore } from './event-store.ts';
+import { type EmptyRedis, startEmptyRedis, startTestRedis, type TestRedis } from './redis.ts';
 
 /** New stores, and the platform on them. */
 export interface TestPlatform<R extends EmptyRedis = EmptyRedis> {

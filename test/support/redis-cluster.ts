@@ -7,8 +7,7 @@ import { join } from 'node:path';
 import calculateSlot from 'cluster-key-slot';
 import { Redis } from 'ioredis';
 
-import { startRedisProcess } from '#infra/private-redis/redis-process.ts';
-import type { RedisProcess } from '#infra/private-redis/redis-process.ts';
+import { type RedisProcess, startRedisProcess } from '#infra/private-redis/redis-process.ts';
 import { SLOTS } from '#libs/platform/redis/cluster-map.ts';
 
 import { eventually } from './eventually.ts';

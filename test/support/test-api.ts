@@ -14,9 +14,8 @@ import { start as startProjector } from '#services/projector/role.ts';
 import type { RoleContext } from '#services/role.ts';
 
 import { eventually } from './eventually.ts';
-import { startTestPlatform } from './platform.ts';
+import { startTestPlatform, type TestPlatform, type TestPlatformOptions, type WithOwnRedis } from './platform.ts';
 import { roleContext } from './role-context.ts';
-import type { TestPlatform, TestPlatformOptions, WithOwnRedis } from './platform.ts';
 import type { EmptyRedis, TestRedis } from './redis.ts';
 
 export interface Call {

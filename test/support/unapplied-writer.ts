@@ -8,8 +8,7 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { ReadModel } from '#libs/platform/readmodel/index.ts';
 import type { ApplyOutcome, EntityWrite } from '#libs/platform/readmodel/read-model.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
-import { composeFeatures } from '#services/features.ts';
-import type { Features } from '#services/features.ts';
+import { composeFeatures, type Features } from '#services/features.ts';
 import type { Endpoint, WriteResult, Write } from './interaction-load.ts';
 import { asRecord } from './log-reader.ts';
 

@@ -1,6 +1,5 @@
 /** A website on loopback, as tests of crawls need it: pages may change, and all requests are recorded. */
-import { createServer } from 'node:http';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface PageOfSite {

@@ -2,8 +2,16 @@
  * Compares the writes of a load with the log: it holds every acknowledged write once and in order, and nothing else.
  * It never queries the system, so tests can pass it doctored records.
  */
-import { at, brokenStreams, byStream, repeatedEvents, reordered, requestOf, sentAttempts } from './history-checker.ts';
-import type { Sent } from './history-checker.ts';
+import {
+  at,
+  brokenStreams,
+  byStream,
+  reordered,
+  repeatedEvents,
+  requestOf,
+  type Sent,
+  sentAttempts,
+} from './history-checker.ts';
 import type { WriteRecord } from './interaction-load.ts';
 import type { LogEvent } from './log-reader.ts';
 

@@ -2,15 +2,13 @@
  * `npm run test:tool-servers [-- --python python3]`: tries agents' tool servers against code that others wrote. Not part of
  * `npm test`: it needs npm, PyPI and a Python 3.10. Forms that failed here are in test/integration/mcp.
  */
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
 import { join } from 'node:path';
 
 import { createFetcher } from '#libs/platform/fetch/index.ts';
-import { toolServers } from '#libs/platform/mcp/index.ts';
-import type { RemoteResult } from '#libs/platform/mcp/index.ts';
+import { type RemoteResult, toolServers } from '#libs/platform/mcp/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { npmPackage, pythonWith } from '#test/support/foreign-packages.ts';

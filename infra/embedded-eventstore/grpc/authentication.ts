@@ -1,7 +1,12 @@
 // Basic credentials, required for every call of a service. As on a real server, a call without credentials gets
 // PERMISSION_DENIED and one with wrong credentials UNAUTHENTICATED; the official client maps both to AccessDeniedError.
-import { status } from '@grpc/grpc-js';
-import type { sendUnaryData, ServerDuplexStream, ServerUnaryCall, UntypedHandleCall } from '@grpc/grpc-js';
+import {
+  type sendUnaryData,
+  type ServerDuplexStream,
+  type ServerUnaryCall,
+  status,
+  type UntypedHandleCall,
+} from '@grpc/grpc-js';
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Credentials } from '../credentials.ts';
 import { CallError } from './errors.ts';

@@ -3,8 +3,14 @@
 import { status, type ServerDuplexStream } from '@grpc/grpc-js';
 import type { DeleteRequest, EventLog, ExpectedRevision } from '../log/event-log.ts';
 import { FieldReader } from '../wire/protobuf.ts';
-import { deadlinePassed, invalidArgument, MAX_APPEND_BYTES, requireWritten, toCallError } from './errors.ts';
-import type { CallError } from './errors.ts';
+import {
+  type CallError,
+  deadlinePassed,
+  invalidArgument,
+  MAX_APPEND_BYTES,
+  requireWritten,
+  toCallError,
+} from './errors.ts';
 import {
   AllStreamPosition,
   Any,

@@ -6,8 +6,13 @@ import { OperationsService } from '@eventstore/db-client/generated/operations_gr
 import { ProjectionsService } from '@eventstore/db-client/generated/projections_grpc_pb.js';
 import { ServerFeaturesService } from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
 import { UsersService } from '@eventstore/db-client/generated/users_grpc_pb.js';
-import { status } from '@grpc/grpc-js';
-import type { sendUnaryData, ServerUnaryCall, ServerWritableStream, ServiceDefinition } from '@grpc/grpc-js';
+import {
+  type sendUnaryData,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type ServiceDefinition,
+  status,
+} from '@grpc/grpc-js';
 import { randomUUID } from 'node:crypto';
 import { CallError } from './errors.ts';
 import { ClusterInfo, EndPoint, MemberInfo, SupportedMethod, SupportedMethods, UUID } from './messages.ts';

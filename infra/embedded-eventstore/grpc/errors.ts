@@ -1,8 +1,13 @@
 // Errors as the official client expects them: a gRPC status, and trailers, of
 // which `exception` selects the typed error of the client. Trailers are ASCII.
 import { Metadata, status, type StatusObject } from '@grpc/grpc-js';
-import { LogWriteError } from '../log/event-log.ts';
-import type { DeleteRequest, ExpectedRevision, WriteOutcome, Written } from '../log/event-log.ts';
+import {
+  type DeleteRequest,
+  type ExpectedRevision,
+  LogWriteError,
+  type WriteOutcome,
+  type Written,
+} from '../log/event-log.ts';
 
 /** Limit for the data of all events of an append. EventStoreDB 23.10 counts neither metadata nor types. */
 export const MAX_APPEND_BYTES = 1024 * 1024;

@@ -6,8 +6,7 @@ import type { LogSource } from '../log/event-log.ts';
 import { encodeStoredEvent, StoredEvent } from '../log/stored-event.ts';
 import type { FilterOptions } from './filter.ts';
 import { Outgoing } from './outgoing.ts';
-import { subscribe } from './read.ts';
-import type { ReadPlan } from './read.ts';
+import { type ReadPlan, subscribe } from './read.ts';
 import { eventResponse } from './read-responses.ts';
 
 /** The sending side of a call whose client reads on demand. */

@@ -16,9 +16,9 @@ import {
   originalOf,
   parseTruncation,
   softDeletedMetadata,
+  type StreamState,
   TOMBSTONE_TYPE,
 } from './stream-state.ts';
-import type { StreamState } from './stream-state.ts';
 
 export type Change =
   | { kind: 'append'; request: AppendRequest }

@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { decideAppend } from './expected-revision.ts';
-import type { WrittenEvents } from './expected-revision.ts';
+import { decideAppend, type WrittenEvents } from './expected-revision.ts';
 import type { ExpectedRevision } from './event-log.ts';
-import { newStream, parseTruncation } from './stream-state.ts';
-import type { StreamState } from './stream-state.ts';
+import { newStream, parseTruncation, type StreamState } from './stream-state.ts';
 
 const NOTHING: WrittenEvents = { at: () => undefined, recent: () => undefined, hasMetadata: false };
 

@@ -2,8 +2,14 @@
 import type { Page, ReadAllRequest, ReadStreamRequest, StreamInfo } from './event-log.ts';
 import type { Storage } from './storage.ts';
 import { parseLink, type StoredEvent } from './stored-event.ts';
-import { firstReadable, isMetastream, isSoftDeleted, oldestReadable, originalOf } from './stream-state.ts';
-import type { StreamState } from './stream-state.ts';
+import {
+  firstReadable,
+  isMetastream,
+  isSoftDeleted,
+  oldestReadable,
+  originalOf,
+  type StreamState,
+} from './stream-state.ts';
 
 /** A page ends early when it has this many bytes. */
 const MAX_PAGE_BYTES = 1024 * 1024;

@@ -6,8 +6,8 @@ import {
   newStream,
   oldestReadable,
   parseTruncation,
+  type StreamState,
 } from './stream-state.ts';
-import type { StreamState } from './stream-state.ts';
 
 const withMetadata = (metadata: string, lastRevision = 9): StreamState => ({
   ...newStream(0),

@@ -6,8 +6,14 @@ import { logSource, type EventLog, type LogSource } from '../log/event-log.ts';
 import type { StoredEvent } from '../log/stored-event.ts';
 import { Checkpointer } from './checkpointer.ts';
 import { Consumer, type ConsumerOptions } from './consumer.ts';
-import { isParkedStream, maximumSubscribersReached, streamOfSource, subscriptionDropped } from './group-settings.ts';
-import type { GroupRecord, GroupStore } from './group-settings.ts';
+import {
+  type GroupRecord,
+  type GroupStore,
+  isParkedStream,
+  maximumSubscribersReached,
+  streamOfSource,
+  subscriptionDropped,
+} from './group-settings.ts';
 import { insertInOrder, offerInOrder, type Message } from './message.ts';
 import { ParkedMessages } from './parked-messages.ts';
 import { createStrategy, type Strategy } from './strategies.ts';

@@ -2,8 +2,16 @@
 import type { FilterExpression } from '../grpc/filter.ts';
 import { logSource, type EventLog } from '../log/event-log.ts';
 import { Group } from './group.ts';
-import { groupDoesNotExist, groupExists, GroupStore, keyOf, streamOfSource } from './group-settings.ts';
-import type { GroupName, GroupRecord, GroupSettings } from './group-settings.ts';
+import {
+  groupDoesNotExist,
+  groupExists,
+  type GroupName,
+  type GroupRecord,
+  type GroupSettings,
+  GroupStore,
+  keyOf,
+  streamOfSource,
+} from './group-settings.ts';
 
 export class Groups {
   #log: EventLog;

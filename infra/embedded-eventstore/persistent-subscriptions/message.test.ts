@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { insertInOrder, offerInOrder } from './message.ts';
-import type { Message } from './message.ts';
+import { insertInOrder, type Message, offerInOrder } from './message.ts';
 
 const read = (offset: number): Message => ({
   kind: 'read',

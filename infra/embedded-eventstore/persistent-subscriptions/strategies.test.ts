@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { encodeStoredEvent, StoredEvent } from '../log/stored-event.ts';
 import type { Message } from './message.ts';
-import { createStrategy } from './strategies.ts';
-import type { Candidate } from './strategies.ts';
+import { type Candidate, createStrategy } from './strategies.ts';
 
 function message(stream: string, type = 'event', data = '', metadata = ''): Message {
   const proposed = {

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
-import { Connection } from './connection.ts';
-import type { Ending } from './connection.ts';
+import { Connection, type Ending } from './connection.ts';
 import type { ServerFrame } from './frames.ts';
 import type { WebSocketLike } from './websocket.ts';
 

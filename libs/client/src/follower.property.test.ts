@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 
-import { Follower } from './follower.ts';
-import type { Step } from './follower.ts';
+import { Follower, type Step } from './follower.ts';
 import type { ServerFrame } from './frames.ts';
 
 /** What a connection does with an event: sends it correctly, or with a fault. */

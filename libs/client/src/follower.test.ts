@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { Follower } from './follower.ts';
-import type { Step } from './follower.ts';
+import { Follower, type Step } from './follower.ts';
 import type { ServerFrame } from './frames.ts';
 
 const hello = (head: number): ServerFrame => ({

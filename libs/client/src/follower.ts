@@ -5,18 +5,18 @@
 import { CLOSE } from './close-codes.ts';
 import { sentenceOf } from './errors.ts';
 import { asEvent, type ChannelEvent } from './events.ts';
-import { PROTOCOL } from './frames.ts';
-import type {
-  AckFrame,
-  ClientFrame,
-  DeltaFrame,
-  EphemeralFrame,
-  ErrorFrame,
-  EventFrame,
-  HelloFrame,
-  Include,
-  ServerFrame,
-  SnapshotFrame,
+import {
+  type AckFrame,
+  type ClientFrame,
+  type DeltaFrame,
+  type EphemeralFrame,
+  type ErrorFrame,
+  type EventFrame,
+  type HelloFrame,
+  type Include,
+  PROTOCOL,
+  type ServerFrame,
+  type SnapshotFrame,
 } from './frames.ts';
 
 /** The text so far of an interaction that is being written. */

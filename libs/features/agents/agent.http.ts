@@ -2,8 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 
 import { accept } from '#libs/kernel/decider.ts';
-import { derivedId } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { EntityReplies } from '#libs/platform/entity/index.ts';
 import type { Fetcher } from '#libs/platform/fetch/index.ts';
@@ -12,25 +11,38 @@ import {
   etagOf,
   eventStreamQuery,
   eventStreamResponse,
+  type HttpApp,
   invalidBody,
   notFound,
   openPage,
   routesTagged,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
 
 import type { Inboxes } from './agent.inbox.ts';
-import { sendAgent, withName, withNames, withTools } from './agent.replies.ts';
-import type { AgentReplyParts } from './agent.replies.ts';
-import { nameFacet } from './agent.read.ts';
-import type { Agents } from './agent.read.ts';
+import { type AgentReplyParts, sendAgent, withName, withNames, withTools } from './agent.replies.ts';
+import { type Agents, nameFacet } from './agent.read.ts';
 import { agentToolsRoute, changedAgentSchema, requireServerUrls } from './agent.tools.http.ts';
 import { webhookRoute } from './agent.webhook.http.ts';
-import { agentPageSchema, agentParams, agentSchema } from './agent.schemas.ts';
-import { createAgentBody, listAgentsQuery, updateAgentBody } from './agent.schemas.ts';
-import type { AgentResource, UpdateAgentBody } from './agent.schemas.ts';
-import { decideActivate, decideDeactivate, decideUpdate, newAgent, settingsSet } from './agent.ts';
-import type { AgentChanges, AgentSettings, GivenMcpServer } from './agent.ts';
+import {
+  agentPageSchema,
+  agentParams,
+  type AgentResource,
+  agentSchema,
+  createAgentBody,
+  listAgentsQuery,
+  updateAgentBody,
+  type UpdateAgentBody,
+} from './agent.schemas.ts';
+import {
+  type AgentChanges,
+  type AgentSettings,
+  decideActivate,
+  decideDeactivate,
+  decideUpdate,
+  type GivenMcpServer,
+  newAgent,
+  settingsSet,
+} from './agent.ts';
 
 export interface AgentRouteParts extends AgentReplyParts {
   readonly inboxes: Inboxes;

@@ -3,8 +3,15 @@ import { describe, expect, it } from 'vitest';
 import { describeStoredEvents } from '#test/support/event-samples.ts';
 import { logMetadata, stateAfter } from '#test/support/log-events.ts';
 
-import { decideDeliver, decideEnd, inboxCodec, inboxFold, MAX_UNANSWERED } from './agent.inbox.ts';
-import type { DeliveredInvocation, InboxEvent } from './agent.inbox.ts';
+import {
+  decideDeliver,
+  decideEnd,
+  type DeliveredInvocation,
+  inboxCodec,
+  type InboxEvent,
+  inboxFold,
+  MAX_UNANSWERED,
+} from './agent.inbox.ts';
 import samples from './inbox.events.samples.json' with { type: 'json' };
 
 describeStoredEvents('inboxes of agents', inboxCodec, samples);

@@ -4,17 +4,13 @@
  */
 import { z } from 'zod';
 
-import { accept, refuse } from '#libs/kernel/decider.ts';
-import type { Decision, Fold } from '#libs/kernel/decider.ts';
+import { accept, type Decision, type Fold, refuse } from '#libs/kernel/decider.ts';
 import type { Timestamp } from '#libs/kernel/clock.ts';
-import { changedBy, createdBy } from '#libs/kernel/entity.ts';
-import type { EntityState } from '#libs/kernel/entity.ts';
+import { changedBy, createdBy, type EntityState } from '#libs/kernel/entity.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { Entities, entity } from '#libs/platform/entity/index.ts';
-import type { EntityCore } from '#libs/platform/entity/index.ts';
-import { defineEvents } from '#libs/platform/eventstore/index.ts';
-import type { EventOf } from '#libs/platform/eventstore/index.ts';
+import { Entities, entity, type EntityCore } from '#libs/platform/entity/index.ts';
+import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 
 /** Category of the streams, `inbox-<agentId>`: what an external agent is to answer, in order. */
 const INBOX = 'inbox';

@@ -2,15 +2,21 @@ import { createHash } from 'node:crypto';
 
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { Entities, entity } from '#libs/platform/entity/index.ts';
-import type { EntityCore } from '#libs/platform/entity/index.ts';
+import { Entities, entity, type EntityCore } from '#libs/platform/entity/index.ts';
 import { SharedCalls } from '#libs/platform/lifecycle/index.ts';
 import { foldStream } from '#libs/platform/readmodel/index.ts';
 
 import type { AgentResource } from './agent.schemas.ts';
 import { AgentSecrets } from './agent.secrets.ts';
-import { AGENT, agentCodec, agentFold, decideDisableWebhook } from './agent.ts';
-import type { Agent, AgentEvent, AgentState } from './agent.ts';
+import {
+  AGENT,
+  type Agent,
+  agentCodec,
+  type AgentEvent,
+  agentFold,
+  type AgentState,
+  decideDisableWebhook,
+} from './agent.ts';
 
 type AgentFacets = {
   readonly name: string;

@@ -6,14 +6,11 @@ import type { Knowledge } from '#libs/features/knowledge/index.ts';
 import type { OrganizationSummary } from '#libs/features/organizations/index.ts';
 import { faultAfterWrite } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { EntityReplies } from '#libs/platform/entity/index.ts';
-import type { EntityResult, NotFound } from '#libs/platform/entity/index.ts';
+import { EntityReplies, type EntityResult, type NotFound } from '#libs/platform/entity/index.ts';
 
-import { agentEntity } from './agent.read.ts';
-import type { Agents } from './agent.read.ts';
+import { agentEntity, type Agents } from './agent.read.ts';
 import type { AgentResource, UpdateAgentBody } from './agent.schemas.ts';
-import { foundNow } from './agent.tools.http.ts';
-import type { changedAgentSchema } from './agent.tools.http.ts';
+import { type changedAgentSchema, foundNow } from './agent.tools.http.ts';
 import type { AgentTools } from './agent.tools.ts';
 import type { Agent } from './agent.ts';
 

@@ -15,8 +15,7 @@ import {
   text,
 } from '#libs/platform/http/index.ts';
 
-import { agentCategory, agentRuntime, DEFAULTS, FEATURES } from './agent.ts';
-import type { FeatureName } from './agent.ts';
+import { agentCategory, agentRuntime, DEFAULTS, type FeatureName, FEATURES } from './agent.ts';
 
 const features = z
   .object(Object.fromEntries(FEATURES.map((name) => [name, z.boolean()])) as Record<FeatureName, z.ZodBoolean>)

@@ -3,8 +3,17 @@ import { describe, expect, it } from 'vitest';
 import { describeStoredEvents } from '#test/support/event-samples.ts';
 import { stateAfter } from '#test/support/log-events.ts';
 
-import { agentCodec, agentFold, decideActivate, decideDeactivate, decideUpdate, DEFAULTS, newAgent } from './agent.ts';
-import type { Agent, AgentEvent } from './agent.ts';
+import {
+  type Agent,
+  agentCodec,
+  type AgentEvent,
+  agentFold,
+  decideActivate,
+  decideDeactivate,
+  decideUpdate,
+  DEFAULTS,
+  newAgent,
+} from './agent.ts';
 import samples from './agent.events.samples.json' with { type: 'json' };
 
 describeStoredEvents('agents', agentCodec, samples);

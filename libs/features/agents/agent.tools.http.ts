@@ -1,13 +1,11 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 
-import { notFound, requireEndpoint, routesTagged } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
+import { type HttpApp, notFound, requireEndpoint, routesTagged } from '#libs/platform/http/index.ts';
 import type { Fetcher } from '#libs/platform/fetch/index.ts';
 
 import type { Agents } from './agent.read.ts';
-import { agentParams, agentSchema } from './agent.schemas.ts';
-import type { UpdateAgentBody } from './agent.schemas.ts';
+import { agentParams, agentSchema, type UpdateAgentBody } from './agent.schemas.ts';
 import type { AgentOfTools, AgentTools, FoundServer } from './agent.tools.ts';
 
 /** A request that sets servers waits so long for what they have. */

@@ -4,8 +4,14 @@ import { LRUCache } from 'lru-cache';
 
 import { admitJson, admitText } from '#libs/kernel/text.ts';
 import { unlessAborted } from '#libs/platform/lifecycle/index.ts';
-import { ToolServerError } from '#libs/platform/mcp/index.ts';
-import type { LeftOutTool, RemoteTool, RemoteTools, ToolServerAccess, ToolServers } from '#libs/platform/mcp/index.ts';
+import {
+  type LeftOutTool,
+  type RemoteTool,
+  type RemoteTools,
+  type ToolServerAccess,
+  ToolServerError,
+  type ToolServers,
+} from '#libs/platform/mcp/index.ts';
 import { strictSchemaOf } from '#libs/platform/model/index.ts';
 
 import type { Agent, McpServer } from './agent.ts';

@@ -6,13 +6,10 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { z } from 'zod';
 
-import { accept } from '#libs/kernel/decider.ts';
-import type { Decision, Fold } from '#libs/kernel/decider.ts';
-import { changedBy, createdBy } from '#libs/kernel/entity.ts';
-import type { EntityState } from '#libs/kernel/entity.ts';
+import { accept, type Decision, type Fold } from '#libs/kernel/decider.ts';
+import { changedBy, createdBy, type EntityState } from '#libs/kernel/entity.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { defineEvents } from '#libs/platform/eventstore/index.ts';
-import type { EventOf } from '#libs/platform/eventstore/index.ts';
+import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 
 /** Category of the streams, `agent-<id>`. An agent belongs to one organization, permanently. */
 export const AGENT = 'agent';

@@ -4,8 +4,14 @@ import { z } from 'zod';
 
 import { accept } from '#libs/kernel/decider.ts';
 import { EntityReplies } from '#libs/platform/entity/index.ts';
-import { commandContext, httpUrl, requireEndpoint, routesTagged, sendJson } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
+import {
+  commandContext,
+  type HttpApp,
+  httpUrl,
+  requireEndpoint,
+  routesTagged,
+  sendJson,
+} from '#libs/platform/http/index.ts';
 
 import type { Fetcher } from '#libs/platform/fetch/index.ts';
 

@@ -4,6 +4,7 @@ import { EntityReplies, type RejectionErrors } from '#libs/platform/entity/index
 import {
   commandContext,
   conflict,
+  type HttpApp,
   invalidBody,
   notFound,
   notModified,
@@ -13,7 +14,6 @@ import {
   sendJson,
   sendPage,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
 
 import { channelToCreate, participantToAdd, type Directories } from './channel.inputs.ts';
 import { participantResource, type ChannelResult, type Channels } from './channel.read.ts';

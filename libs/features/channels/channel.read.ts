@@ -2,8 +2,14 @@ import { accept, refuse, unreachable, type Decision } from '#libs/kernel/decider
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext, CommandResult, CommandRunner } from '#libs/platform/commands/index.ts';
-import { Entities, entity } from '#libs/platform/entity/index.ts';
-import type { EntityCore, EntityResult, Facets, NotFound } from '#libs/platform/entity/index.ts';
+import {
+  Entities,
+  entity,
+  type EntityCore,
+  type EntityResult,
+  type Facets,
+  type NotFound,
+} from '#libs/platform/entity/index.ts';
 import type {
   Document,
   DocumentPage,

@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 
 import { foldEvents } from '#libs/kernel/decider.ts';
-import { streamRevision } from '#libs/kernel/event.ts';
-import type { StreamEvent } from '#libs/kernel/event.ts';
+import { type StreamEvent, streamRevision } from '#libs/kernel/event.ts';
 import { describeStoredEvents } from '#test/support/event-samples.ts';
 
 import {
-  MAX_PARTICIPANTS,
+  type Channel,
   channelCodec,
+  type ChannelCreated,
+  type ChannelEvent,
   channelFold,
   decideAddParticipant,
   decideArchive,
@@ -15,8 +16,9 @@ import {
   decideRemoveParticipant,
   decideThread,
   decideUpdate,
+  MAX_PARTICIPANTS,
+  type Participant,
 } from './channel.ts';
-import type { Channel, ChannelCreated, ChannelEvent, Participant } from './channel.ts';
 import samples from './channel.events.samples.json' with { type: 'json' };
 
 describeStoredEvents('channels', channelCodec, samples);

@@ -1,18 +1,17 @@
 import { z } from 'zod';
 
-import { requireGraph } from '#libs/features/knowledge/index.ts';
-import type { Knowledge } from '#libs/features/knowledge/index.ts';
-import { EntityReplies, firstWordFacet } from '#libs/platform/entity/index.ts';
-import type { RejectionErrors } from '#libs/platform/entity/index.ts';
+import { type Knowledge, requireGraph } from '#libs/features/knowledge/index.ts';
+import { EntityReplies, firstWordFacet, type RejectionErrors } from '#libs/platform/entity/index.ts';
 import type { Fetcher } from '#libs/platform/fetch/index.ts';
 import {
   commandContext,
   conflict,
   eventStreamQuery,
   eventStreamResponse,
+  type HttpApp,
   httpUrl,
-  idParam,
   idFilter,
+  idParam,
   idReference,
   pageMetaSchema,
   pageQuery,
@@ -22,12 +21,9 @@ import {
   routesTagged,
   text,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
 
-import { crawlSchema, DEFAULT_MAX_PAGES, urlFacet } from './crawl.read.ts';
-import type { Crawls } from './crawl.read.ts';
-import { decideCancel, decideDeactivate, decideRescan } from './crawl.ts';
-import type { CrawlRejection } from './crawl.ts';
+import { type Crawls, crawlSchema, DEFAULT_MAX_PAGES, urlFacet } from './crawl.read.ts';
+import { type CrawlRejection, decideCancel, decideDeactivate, decideRescan } from './crawl.ts';
 
 const body = z
   .object({

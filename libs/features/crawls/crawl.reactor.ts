@@ -2,19 +2,16 @@ import { setImmediate } from 'node:timers/promises';
 
 import type { Knowledge } from '#libs/features/knowledge/index.ts';
 import { fetcherWith } from '#libs/platform/fetch/index.ts';
-import { reactor } from '#libs/platform/reactors/index.ts';
-import type { Process } from '#libs/platform/reactors/index.ts';
+import { type Process, reactor } from '#libs/platform/reactors/index.ts';
 import type { StoreClock } from '#libs/platform/eventstore/index.ts';
 
 import { failureOfPage } from './crawl.failures.ts';
-import { allDocuments, hasEnded, removableDocuments } from './crawl.ts';
-import type { Crawl, CrawlEvent, CrawlState } from './crawl.ts';
+import { allDocuments, type Crawl, type CrawlEvent, type CrawlState, hasEnded, removableDocuments } from './crawl.ts';
 import { crawlEntity } from './crawl.read.ts';
 import type { StepPart } from './decided-pages.ts';
 import { BUDGET, endOf, fetchedPages, siteOf } from './frontier.ts';
 import { allows } from './robots.ts';
-import { PageVisits } from './scan.ts';
-import type { ScanTools } from './scan.ts';
+import { PageVisits, type ScanTools } from './scan.ts';
 import { readSitemaps } from './site-rules.ts';
 
 export interface CrawlTools extends ScanTools {

@@ -2,12 +2,20 @@ import { createHash } from 'node:crypto';
 
 import { z } from 'zod';
 
-import { entity } from '#libs/platform/entity/index.ts';
-import type { Entities } from '#libs/platform/entity/index.ts';
+import { type Entities, entity } from '#libs/platform/entity/index.ts';
 
 import { failureOfPage } from './crawl.failures.ts';
-import { CRAWL, crawlCodec, crawlFold, hasEnded } from './crawl.ts';
-import type { Crawl, CrawledPage, CrawlEvent, CrawlState, EndedBy } from './crawl.ts';
+import {
+  CRAWL,
+  type Crawl,
+  crawlCodec,
+  type CrawledPage,
+  type CrawlEvent,
+  crawlFold,
+  type CrawlState,
+  type EndedBy,
+  hasEnded,
+} from './crawl.ts';
 import { BUDGET, bytesOf, fetchedPages, normalUrl, plannedPages } from './frontier.ts';
 
 const crawledUrl = z.object({

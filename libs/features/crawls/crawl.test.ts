@@ -5,7 +5,10 @@ import { stateAfter } from '#test/support/log-events.ts';
 
 import samples from './crawl.events.samples.json' with { type: 'json' };
 import {
+  type Crawl,
   crawlCodec,
+  type CrawledPage,
+  type CrawlEvent,
   crawlFold,
   decideCancel,
   decideDeactivate,
@@ -14,7 +17,6 @@ import {
   removableDocuments,
   urlsOf,
 } from './crawl.ts';
-import type { Crawl, CrawledPage, CrawlEvent } from './crawl.ts';
 
 describeStoredEvents('crawls', crawlCodec, samples);
 

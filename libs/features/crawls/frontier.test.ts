@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { stateAfter } from '#test/support/log-events.ts';
 
-import { crawlFold } from './crawl.ts';
-import type { Crawl, CrawledPage } from './crawl.ts';
+import { type Crawl, type CrawledPage, crawlFold } from './crawl.ts';
 import { BUDGET, Discovery, endOf, KnownPages, normalUrl, plannedPages, siteOf } from './frontier.ts';
 
 const start = 'https://example.org/';

@@ -1,6 +1,5 @@
 /** Which pages a scan takes next. Pure: it depends on the state of the crawl alone. */
-import { hasEnded, urlsOf } from './crawl.ts';
-import type { Crawl, CrawledPage, EndedBy, FoundUrl } from './crawl.ts';
+import { type Crawl, type CrawledPage, type EndedBy, type FoundUrl, hasEnded, urlsOf } from './crawl.ts';
 
 /** What one scan may use. */
 export const BUDGET = {

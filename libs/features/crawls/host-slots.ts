@@ -2,11 +2,9 @@ import { createHash } from 'node:crypto';
 
 import { z } from 'zod';
 
-import { newId } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { type EntityId, newId } from '#libs/kernel/ids.ts';
 import { pause } from '#libs/platform/lifecycle/index.ts';
-import { FunctionLibrary } from '#libs/platform/redis/index.ts';
-import type { RedisClient } from '#libs/platform/redis/index.ts';
+import { FunctionLibrary, type RedisClient } from '#libs/platform/redis/index.ts';
 
 import { hostSlotKeys } from './host-slots.keys.ts';
 

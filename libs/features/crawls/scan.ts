@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto';
 
-import { MAX_DOCUMENT_BYTES } from '#libs/features/documents/index.ts';
-import type { DocumentPut, Documents, IngestedDocuments } from '#libs/features/documents/index.ts';
-import { derivedId } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import {
+  type DocumentPut,
+  type Documents,
+  type IngestedDocuments,
+  MAX_DOCUMENT_BYTES,
+} from '#libs/features/documents/index.ts';
+import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { Process } from '#libs/platform/reactors/index.ts';
 
 import type { Crawl, CrawledPage, CrawlEvent, CrawlState, FoundUrl, Robots, Website } from './crawl.ts';
@@ -12,8 +15,16 @@ import { Discovery, KnownPages, normalUrl, siteOf } from './frontier.ts';
 import type { HostSlots } from './host-slots.ts';
 import { allows } from './robots.ts';
 import { readSiteRules } from './site-rules.ts';
-import { bytesOf, nothing, RedirectRefused, unread, visit } from './visit.ts';
-import type { PageContent, Visit, VisitTools } from './visit.ts';
+import {
+  bytesOf,
+  nothing,
+  type PageContent,
+  RedirectRefused,
+  unread,
+  visit,
+  type Visit,
+  type VisitTools,
+} from './visit.ts';
 
 export interface ScanTools extends VisitTools {
   readonly documents: Pick<Documents, 'find' | 'remove'>;

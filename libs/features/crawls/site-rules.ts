@@ -1,6 +1,5 @@
 import { admitText } from '#libs/kernel/text.ts';
-import { FetchError } from '#libs/platform/fetch/index.ts';
-import type { Fetcher, OpenedResponse } from '#libs/platform/fetch/index.ts';
+import { type Fetcher, FetchError, type OpenedResponse } from '#libs/platform/fetch/index.ts';
 
 import type { Robots } from './crawl.ts';
 import { normalUrl, siteOf } from './frontier.ts';

@@ -1,9 +1,15 @@
 import { admitText } from '#libs/kernel/text.ts';
-import { decodeText, ExtractionError, MAX_DOCUMENT_BYTES } from '#libs/features/documents/index.ts';
-import type { ContentType, DocumentFacts, ExtractionPool, Page } from '#libs/features/documents/index.ts';
+import {
+  type ContentType,
+  decodeText,
+  type DocumentFacts,
+  ExtractionError,
+  type ExtractionPool,
+  MAX_DOCUMENT_BYTES,
+  type Page,
+} from '#libs/features/documents/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { FetchError } from '#libs/platform/fetch/index.ts';
-import type { Fetched, Fetcher } from '#libs/platform/fetch/index.ts';
+import { type Fetched, type Fetcher, FetchError } from '#libs/platform/fetch/index.ts';
 
 import type { CrawledPage, FoundUrl, Website } from './crawl.ts';
 

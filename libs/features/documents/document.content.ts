@@ -8,10 +8,8 @@ import { z } from 'zod';
 
 import { streamRevision } from '#libs/kernel/event.ts';
 import { CorruptEventError, faultAfterWrite } from '#libs/kernel/faults.ts';
-import { derivedId, eventIdOf } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
-import { metadataOf } from '#libs/platform/commands/index.ts';
-import type { CommandContext, CommandStores } from '#libs/platform/commands/index.ts';
+import { derivedId, type EntityId, eventIdOf } from '#libs/kernel/ids.ts';
+import { type CommandContext, type CommandStores, metadataOf } from '#libs/platform/commands/index.ts';
 import { appendExactly, defineEvents, encodeMetadata } from '#libs/platform/eventstore/index.ts';
 
 /** Largest text or file of a document, in bytes. */

@@ -1,24 +1,21 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 
-import { requireGraph } from '#libs/features/knowledge/index.ts';
-import type { Knowledge } from '#libs/features/knowledge/index.ts';
+import { type Knowledge, requireGraph } from '#libs/features/knowledge/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { EntityReplies } from '#libs/platform/entity/index.ts';
-import type { RejectionErrors } from '#libs/platform/entity/index.ts';
+import { EntityReplies, type RejectionErrors } from '#libs/platform/entity/index.ts';
 import {
   commandContext,
   eventStreamResponse,
+  type HttpApp,
   invalid,
   notFound,
   refuseCompression,
   routesTagged,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
 
 import { MAX_DOCUMENT_BYTES } from './document.content.ts';
-import { contentOf, contentTypeOf, MAX_JSON_BYTES } from './document.inputs.ts';
-import type { GivenContent, MediaFiles } from './document.inputs.ts';
+import { contentOf, contentTypeOf, type GivenContent, MAX_JSON_BYTES, type MediaFiles } from './document.inputs.ts';
 import type { Documents } from './document.read.ts';
 import {
   CONTENT_TYPES,
@@ -32,8 +29,7 @@ import {
   uploadBody,
   uploadQuery,
 } from './document.schemas.ts';
-import { documentIdOf } from './document.ts';
-import type { Document, DocumentRejection } from './document.ts';
+import { type Document, documentIdOf, type DocumentRejection } from './document.ts';
 
 export interface DocumentRouteParts {
   readonly documents: Documents;

@@ -7,8 +7,7 @@ import { HttpError, invalid, invalidBody, ValidationFailure } from '#libs/platfo
 
 import { MAX_DOCUMENT_BYTES } from './document.content.ts';
 import type { DocumentPut } from './document.read.ts';
-import { CONTENT_TYPES } from './document.schemas.ts';
-import type { createDocumentBody } from './document.schemas.ts';
+import { CONTENT_TYPES, type createDocumentBody } from './document.schemas.ts';
 
 /** JSON escapes take at most as much again as most texts. */
 export const MAX_JSON_BYTES = 2 * MAX_DOCUMENT_BYTES + 64 * 1024;

@@ -1,14 +1,11 @@
 import { systemClock } from '#libs/kernel/clock.ts';
-import { reactor } from '#libs/platform/reactors/index.ts';
-import type { Process } from '#libs/platform/reactors/index.ts';
+import { type Process, reactor } from '#libs/platform/reactors/index.ts';
 
 import type { DocumentContents } from './document.content.ts';
-import { failed, isSettled } from './document.ts';
-import type { Document, DocumentEvent, DocumentState } from './document.ts';
+import { type Document, type DocumentEvent, type DocumentState, failed, isSettled } from './document.ts';
 import { documentEntity } from './document.read.ts';
-import { commandOf, ingest } from './ingestion.ts';
+import { commandOf, ingest, type IngestionParts } from './ingestion.ts';
 import type { IngestedDocuments } from './ingested-documents.ts';
-import type { IngestionParts } from './ingestion.ts';
 
 export interface ReactorParts extends IngestionParts {
   readonly contents: Pick<DocumentContents, 'read'>;

@@ -1,13 +1,23 @@
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { Entities, entity } from '#libs/platform/entity/index.ts';
-import type { EntityCore, EntityResult, NotFound } from '#libs/platform/entity/index.ts';
+import { Entities, entity, type EntityCore, type EntityResult, type NotFound } from '#libs/platform/entity/index.ts';
 
-import { DocumentContents } from './document.content.ts';
-import type { DocumentContent } from './document.content.ts';
-import { decideDelete, decidePut, DOCUMENT, documentCodec, documentFold, isSettled, statusLabel } from './document.ts';
+import { type DocumentContent, DocumentContents } from './document.content.ts';
+import {
+  decideDelete,
+  decidePut,
+  DOCUMENT,
+  type Document,
+  documentCodec,
+  type DocumentCreated,
+  type DocumentEvent,
+  documentFold,
+  type DocumentRejection,
+  type DocumentState,
+  isSettled,
+  statusLabel,
+} from './document.ts';
 import type { ContentType } from './document.schemas.ts';
-import type { Document, DocumentCreated, DocumentEvent, DocumentRejection, DocumentState } from './document.ts';
 
 export type DocumentFacets = {
   readonly knowledge_graph: string | null;

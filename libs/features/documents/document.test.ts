@@ -6,13 +6,15 @@ import { stateAfter } from '#test/support/log-events.ts';
 import {
   decideDelete,
   decidePut,
+  type Document,
   documentCodec,
+  type DocumentCreated,
+  type DocumentEvent,
   documentFold,
   documentIdOf,
   isSettled,
   statusLabel,
 } from './document.ts';
-import type { Document, DocumentCreated, DocumentEvent } from './document.ts';
 import samples from './document.events.samples.json' with { type: 'json' };
 
 describeStoredEvents('documents', documentCodec, samples);

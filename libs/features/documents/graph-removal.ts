@@ -1,10 +1,8 @@
 import { z } from 'zod';
 
 import { graphEntity } from '#libs/features/knowledge/index.ts';
-import { defineEvents } from '#libs/platform/eventstore/index.ts';
-import type { EventOf } from '#libs/platform/eventstore/index.ts';
-import { reactor } from '#libs/platform/reactors/index.ts';
-import type { Process } from '#libs/platform/reactors/index.ts';
+import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
+import { type Process, reactor } from '#libs/platform/reactors/index.ts';
 
 import type { Documents } from './document.read.ts';
 

@@ -2,16 +2,13 @@ import { LRUCache } from 'lru-cache';
 
 import { accept } from '#libs/kernel/decider.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
-import { newId } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { type EntityId, newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 
 import { isSettled } from './document.ts';
-import { contentOf } from './document.read.ts';
-import type { DocumentPut, Documents } from './document.read.ts';
+import { contentOf, type DocumentPut, type Documents } from './document.read.ts';
 import type { DocumentFacts } from './extract/index.ts';
-import { ingest } from './ingestion.ts';
-import type { IngestionParts } from './ingestion.ts';
+import { ingest, type IngestionParts } from './ingestion.ts';
 
 export interface IngestedPutOptions {
   readonly signal: AbortSignal;

@@ -4,11 +4,15 @@ import { derivedId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 
 import type { DocumentContent } from './document.content.ts';
-import { failed } from './document.ts';
-import type { Document, DocumentEvent } from './document.ts';
+import { type Document, type DocumentEvent, failed } from './document.ts';
 import { decodeText } from './extract/charset.ts';
-import { ExtractionError } from './extract/index.ts';
-import type { Content, DocumentFacts, Extraction, ExtractionPool } from './extract/index.ts';
+import {
+  type Content,
+  type DocumentFacts,
+  type Extraction,
+  ExtractionError,
+  type ExtractionPool,
+} from './extract/index.ts';
 
 export interface IngestionParts {
   readonly knowledge: Pick<Knowledge, 'learn' | 'withdraw'>;

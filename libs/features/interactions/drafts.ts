@@ -5,8 +5,15 @@ import { CHANNEL } from '#libs/features/channels/index.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { conflict, mayNotActAs, notFound, refuseIfMatch, routesTagged, sendJson } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
+import {
+  conflict,
+  type HttpApp,
+  mayNotActAs,
+  notFound,
+  refuseIfMatch,
+  routesTagged,
+  sendJson,
+} from '#libs/platform/http/index.ts';
 import {
   deltaJson,
   draftKey,

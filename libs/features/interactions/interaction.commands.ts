@@ -7,10 +7,24 @@ import { runnerOfEvents, type CommandContext, type CommandRunner } from '#libs/p
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
-import { decideAppend, decideComplete, decideEndings, decideFail, decidePost } from './interaction.ts';
-import { interactionCodec } from './interaction.events.ts';
-import type { FinalDetails, InteractionEvent, InteractionPosted, StoredContent } from './interaction.events.ts';
-import type { InteractionContext, InteractionRejection, InteractionTarget, Post } from './interaction.ts';
+import {
+  decideAppend,
+  decideComplete,
+  decideEndings,
+  decideFail,
+  decidePost,
+  type InteractionContext,
+  type InteractionRejection,
+  type InteractionTarget,
+  type Post,
+} from './interaction.ts';
+import {
+  type FinalDetails,
+  interactionCodec,
+  type InteractionEvent,
+  type InteractionPosted,
+  type StoredContent,
+} from './interaction.events.ts';
 import { parseInteractionId, type InteractionRef } from './interaction.id.ts';
 import { mayWriteAs, type NewInteraction, type RequestedPost, type Writer } from './interaction.requests.ts';
 import { changedOpen, type OpenInteraction } from './open-interaction.ts';

@@ -7,6 +7,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import {
   commandContext,
+  type HttpApp,
   notFound,
   openPage,
   readPast,
@@ -15,13 +16,17 @@ import {
   sendPage,
   setPosition,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
 import type { InteractionCommands, InteractionResult } from './interaction.commands.ts';
 import type { InteractionRef } from './interaction.id.ts';
-import { interactionError, interactionToPost, refuseUpdates, requireInteractionRef } from './interaction.requests.ts';
-import type { InteractionDirectory } from './interaction.requests.ts';
+import {
+  type InteractionDirectory,
+  interactionError,
+  interactionToPost,
+  refuseUpdates,
+  requireInteractionRef,
+} from './interaction.requests.ts';
 import {
   appendContentBody,
   channelParams,

@@ -8,8 +8,13 @@ import { liveCommand, type LiveCommandType } from '#libs/platform/http/index.ts'
 import { FRAME_FLAG, publicEvents, type EventContent, type EventDescription } from '#libs/platform/live/index.ts';
 import type { ProjectedEvent } from '#libs/platform/readmodel/index.ts';
 
-import { interactionCodec, posted } from './interaction.events.ts';
-import type { ChangeEvent, Interaction, InteractionEvent } from './interaction.events.ts';
+import {
+  type ChangeEvent,
+  type Interaction,
+  interactionCodec,
+  type InteractionEvent,
+  posted,
+} from './interaction.events.ts';
 import type { InteractionsState } from './interaction.ts';
 import type { InteractionCommands } from './interaction.commands.ts';
 import { contentItem } from './interaction.content.ts';

@@ -4,6 +4,8 @@ import type { ChannelSequence } from '#libs/kernel/event.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import {
+  type ActingAs,
+  type Caller,
   conflict,
   invalid,
   invalidBody,
@@ -12,7 +14,6 @@ import {
   notFound,
   UNAUTHENTICATED,
 } from '#libs/platform/http/index.ts';
-import type { ActingAs, Caller } from '#libs/platform/http/index.ts';
 
 import { MAX_DEPTH, MAX_OPEN, type InteractionRejection, type Post } from './interaction.ts';
 import type { ContentItem, ContentRole, InteractionParticipant } from './interaction.content.ts';

@@ -2,23 +2,22 @@ import { describe, expect, it } from 'vitest';
 
 import type { ChannelState } from '#libs/features/channels/index.ts';
 import { foldEvents } from '#libs/kernel/decider.ts';
-import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
-import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
+import { type ChannelSequence, sequenceOf, type StreamEvent, streamRevision } from '#libs/kernel/event.ts';
 import { describeStoredEvents } from '#test/support/event-samples.ts';
 
-import { interactionCodec } from './interaction.events.ts';
+import { interactionCodec, type InteractionEvent, type InteractionPosted } from './interaction.events.ts';
 import {
-  MAX_DEPTH,
-  MAX_OPEN,
-  MAX_OPEN_BYTES,
   decideAppend,
   decideComplete,
   decideFail,
   decidePost,
+  type InteractionContext,
   interactionFold,
+  MAX_DEPTH,
+  MAX_OPEN,
+  MAX_OPEN_BYTES,
+  type Post,
 } from './interaction.ts';
-import type { InteractionEvent, InteractionPosted } from './interaction.events.ts';
-import type { InteractionContext, Post } from './interaction.ts';
 import { InteractionCommands } from './interaction.commands.ts';
 import samples from './interaction.events.samples.json' with { type: 'json' };
 

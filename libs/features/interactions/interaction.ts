@@ -4,13 +4,13 @@ import { accept, refuse, type Decision, type Fold } from '#libs/kernel/decider.t
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 
-import { posted } from './interaction.events.ts';
-import type {
-  FinalDetails,
-  InteractionEvent,
-  InteractionPosted,
-  PostedEvent,
-  StoredContent,
+import {
+  type FinalDetails,
+  type InteractionEvent,
+  type InteractionPosted,
+  posted,
+  type PostedEvent,
+  type StoredContent,
 } from './interaction.events.ts';
 import { bytesOf, bytesOfPost, changedOpen, opened, type OpenInteraction } from './open-interaction.ts';
 

@@ -2,8 +2,13 @@
  * Incomplete interactions as the state of a channel has them. Their content is JSON text and their sizes are counted, so
  * that the cost of an event depends on the content that it adds, and not on the length of the interaction.
  */
-import { withDetails } from './interaction.events.ts';
-import type { ChangeEvent, Interaction, InteractionPosted, StoredContent } from './interaction.events.ts';
+import {
+  type ChangeEvent,
+  type Interaction,
+  type InteractionPosted,
+  type StoredContent,
+  withDetails,
+} from './interaction.events.ts';
 
 /** An incomplete interaction, or one that an event has just completed. */
 export interface OpenInteraction extends Omit<Interaction, 'content'> {

@@ -4,11 +4,9 @@ import type { Channels } from '#libs/features/channels/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
 import { invocationRoutes } from './invocation.http.ts';
-import { invocationReactor } from './invocation.reactor.ts';
-import type { InvocationParts } from './invocation.reactor.ts';
+import { type InvocationParts, invocationReactor } from './invocation.reactor.ts';
 import { invocationEntity, Invocations } from './invocation.read.ts';
-import { RelevanceJudge } from './relevance-judge.ts';
-import type { RelevanceParts } from './relevance-judge.ts';
+import { RelevanceJudge, type RelevanceParts } from './relevance-judge.ts';
 
 export { invocationId, MAX_HOPS } from './invocation.ts';
 export type { Invocation } from './invocation.ts';

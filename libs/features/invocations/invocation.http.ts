@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Channels } from '#libs/features/channels/index.ts';
 import { EntityReplies } from '#libs/platform/entity/index.ts';
 import {
+  type HttpApp,
   idParam,
   idReference,
   notFound,
@@ -11,10 +12,8 @@ import {
   queryBoolean,
   routesTagged,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
 
-import { invocationSchema } from './invocation.read.ts';
-import type { Invocations } from './invocation.read.ts';
+import { type Invocations, invocationSchema } from './invocation.read.ts';
 
 const params = z.object({ id: idParam('Id of the channel') });
 const querystring = z.object({

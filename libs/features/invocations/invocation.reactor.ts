@@ -1,26 +1,39 @@
 import type { Agent, Agents } from '#libs/features/agents/index.ts';
-import { CHANNEL } from '#libs/features/channels/index.ts';
-import type { Channels, ChannelState } from '#libs/features/channels/index.ts';
-import { interactionCodec, interactionId, parseInteractionId } from '#libs/features/interactions/index.ts';
-import type { InteractionCommands, InteractionEvent } from '#libs/features/interactions/index.ts';
-import type { ChannelSequence, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
-import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
-import { derivedId } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { CHANNEL, type Channels, type ChannelState } from '#libs/features/channels/index.ts';
+import {
+  interactionCodec,
+  type InteractionCommands,
+  type InteractionEvent,
+  interactionId,
+  parseInteractionId,
+} from '#libs/features/interactions/index.ts';
+import {
+  type ChannelSequence,
+  sequenceOf,
+  type StreamEvent,
+  type StreamRevision,
+  streamRevision,
+} from '#libs/kernel/event.ts';
+import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { defineEvents } from '#libs/platform/eventstore/index.ts';
-import type { EventStore } from '#libs/platform/eventstore/index.ts';
-import { reactor } from '#libs/platform/reactors/index.ts';
-import type { EndedProcess, Process } from '#libs/platform/reactors/index.ts';
+import { defineEvents, type EventStore } from '#libs/platform/eventstore/index.ts';
+import { type EndedProcess, type Process, reactor } from '#libs/platform/reactors/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
-import { messageOf, textOf } from './message.ts';
-import type { PostedMessage } from './message.ts';
-import { asksRelevance, decideInvocation, invocationId, isFromAgent, MAX_HOPS } from './invocation.ts';
-import type { Behavior, Invocation, InvocationEvent, Message } from './invocation.ts';
+import { messageOf, type PostedMessage, textOf } from './message.ts';
+import {
+  asksRelevance,
+  type Behavior,
+  decideInvocation,
+  type Invocation,
+  type InvocationEvent,
+  invocationId,
+  isFromAgent,
+  MAX_HOPS,
+  type Message,
+} from './invocation.ts';
 import type { Invocations } from './invocation.read.ts';
-import { MAX_QUESTIONS } from './relevance-judge.ts';
-import type { RelevanceJudge } from './relevance-judge.ts';
+import { MAX_QUESTIONS, type RelevanceJudge } from './relevance-judge.ts';
 
 /** A run to start. Its id is derived from the message and the agent. */
 export interface RequestedRun {

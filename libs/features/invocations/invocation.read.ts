@@ -1,14 +1,21 @@
 import { z } from 'zod';
 
-import { newId } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { type EntityId, newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { Entities, entity } from '#libs/platform/entity/index.ts';
-import type { EntityCore } from '#libs/platform/entity/index.ts';
+import { Entities, entity, type EntityCore } from '#libs/platform/entity/index.ts';
 import { foldStream } from '#libs/platform/readmodel/index.ts';
 
-import { INVOCATION, invocationCodec, invocationFold, invokedReason, withheldReason } from './invocation.ts';
-import type { Invocation, InvocationEvent, InvocationState, Relevance } from './invocation.ts';
+import {
+  INVOCATION,
+  type Invocation,
+  invocationCodec,
+  type InvocationEvent,
+  invocationFold,
+  type InvocationState,
+  invokedReason,
+  type Relevance,
+  withheldReason,
+} from './invocation.ts';
 
 export const invocationSchema = z
   .object({

@@ -4,8 +4,16 @@ import { streamRevision } from '#libs/kernel/event.ts';
 import { describeStoredEvents } from '#test/support/event-samples.ts';
 import { logMetadata } from '#test/support/log-events.ts';
 
-import { asksRelevance, BY_WORDS, decideInvocation, invocationCodec, MAX_HOPS } from './invocation.ts';
-import type { Behavior, InvocableAgent, Message } from './invocation.ts';
+import {
+  asksRelevance,
+  type Behavior,
+  BY_WORDS,
+  decideInvocation,
+  type InvocableAgent,
+  invocationCodec,
+  MAX_HOPS,
+  type Message,
+} from './invocation.ts';
 import samples from './invocation.events.samples.json' with { type: 'json' };
 
 describeStoredEvents('invocations', invocationCodec, samples, {

@@ -5,12 +5,9 @@
 import { z } from 'zod';
 
 import type { Fold } from '#libs/kernel/decider.ts';
-import { createdBy } from '#libs/kernel/entity.ts';
-import type { EntityState } from '#libs/kernel/entity.ts';
-import { derivedId } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
-import { defineEvents, upcast } from '#libs/platform/eventstore/index.ts';
-import type { EventOf } from '#libs/platform/eventstore/index.ts';
+import { createdBy, type EntityState } from '#libs/kernel/entity.ts';
+import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
+import { defineEvents, type EventOf, upcast } from '#libs/platform/eventstore/index.ts';
 
 /** Category of the streams, `invocation-<id>`: one for each message and agent, with one event. */
 export const INVOCATION = 'invocation';

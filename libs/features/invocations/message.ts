@@ -1,7 +1,6 @@
 import { z } from 'zod';
 
-import { parseInteractionId } from '#libs/features/interactions/index.ts';
-import type { InteractionPosted } from '#libs/features/interactions/index.ts';
+import { type InteractionPosted, parseInteractionId } from '#libs/features/interactions/index.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 

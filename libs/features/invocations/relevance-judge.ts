@@ -2,11 +2,9 @@ import { admitText } from '#libs/kernel/text.ts';
 import type { Agent } from '#libs/features/agents/index.ts';
 import type { Knowledge } from '#libs/features/knowledge/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { asText, untrusted } from '#libs/platform/model/index.ts';
-import type { Model, ModelCall, ModelEnd } from '#libs/platform/model/index.ts';
+import { asText, type Model, type ModelCall, type ModelEnd, untrusted } from '#libs/platform/model/index.ts';
 
-import { BY_WORDS } from './invocation.ts';
-import type { Relevance } from './invocation.ts';
+import { BY_WORDS, type Relevance } from './invocation.ts';
 import { MIN_SHARE, relevanceOf } from './relevance.ts';
 
 export interface RelevanceParts {

@@ -5,8 +5,7 @@ import type { EventStore } from '#libs/platform/eventstore/index.ts';
 
 import { KeyAuthenticator } from './key-authenticator.ts';
 import { newKey } from './key-form.ts';
-import { KeyDirectory } from './key-directory.ts';
-import type { KnownKey } from './key-directory.ts';
+import { KeyDirectory, type KnownKey } from './key-directory.ts';
 
 const { secret, id, digest } = newKey();
 const principal = {

@@ -2,15 +2,24 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { foldEvents } from '#libs/kernel/decider.ts';
-import type { Decision } from '#libs/kernel/decider.ts';
+import { type Decision, foldEvents } from '#libs/kernel/decider.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
 
 import { KeyAuthenticator } from './key-authenticator.ts';
 import { knownKey } from './key-directory.ts';
 import { newKey } from './key-form.ts';
-import { decideIssue, decideRevoke, decideRotate, decideWithdraw, isActive, keyFold } from './key.ts';
-import type { Key, KeyEvent, KeyRejection, KeyState } from './key.ts';
+import {
+  decideIssue,
+  decideRevoke,
+  decideRotate,
+  decideWithdraw,
+  isActive,
+  type Key,
+  type KeyEvent,
+  keyFold,
+  type KeyRejection,
+  type KeyState,
+} from './key.ts';
 import { rounds } from '#test/support/rounds.ts';
 
 const organizationId = 'organization-1';

@@ -8,11 +8,13 @@ import { EntityReplies, type RejectionErrors } from '#libs/platform/entity/index
 import {
   conflict,
   forbidden,
+  type HttpApp,
   idParam,
   idReference,
   invalid,
   pageMetaSchema,
   pageQuery,
+  type Principal,
   queryBoolean,
   refuseIfMatch,
   requireKnownKey,
@@ -21,7 +23,6 @@ import {
   text,
   timestamp,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp, Principal } from '#libs/platform/http/index.ts';
 
 import { keyEntity, type KeyFacets, type Keys, type NewKeyResult } from './key.read.ts';
 import { keyScope, type KeyEvent, type KeyIssued, type KeyRejection, type KeyState } from './key.ts';

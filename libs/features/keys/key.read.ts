@@ -15,12 +15,17 @@ import {
   decideWithdraw,
   endOf,
   expiryOfSuccessor,
+  type Grantor,
   isActive,
   KEY,
+  type Key,
   keyCodec,
+  type KeyEvent,
   keyFold,
+  type KeyIssued,
+  type KeyRejection,
+  type KeyState,
 } from './key.ts';
-import type { Grantor, Key, KeyEvent, KeyIssued, KeyRejection, KeyState } from './key.ts';
 
 export type KeyFacets = { readonly principal_id: string; readonly is_revoked: boolean };
 

@@ -11,13 +11,18 @@ import {
   decideRotate,
   decideWithdraw,
   endOf,
+  type Grantor,
   isActive,
+  type Key,
   keyCodec,
+  type KeyEvent,
   keyFold,
+  type KeyIssued,
   keyIssuedV1,
   keyIssuedV2,
+  type KeyState,
+  type Rotation,
 } from './key.ts';
-import type { Grantor, Key, KeyEvent, KeyIssued, KeyState, Rotation } from './key.ts';
 import samples from './key.events.samples.json' with { type: 'json' };
 
 const NOON = '2026-01-31T12:00:00.000Z';

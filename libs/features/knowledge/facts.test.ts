@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 
-import { appendsOf, FactIds, normalized } from './facts.ts';
-import type { EdgeToLearn, FactsToLearn, NodeToLearn } from './facts.ts';
-import { graphCodec } from './graph.ts';
-import type { FactsLearned } from './graph.ts';
+import { appendsOf, type EdgeToLearn, FactIds, type FactsToLearn, type NodeToLearn, normalized } from './facts.ts';
+import { type FactsLearned, graphCodec } from './graph.ts';
 
 const GRAPH = '0198c0de-0000-7000-8000-000000000001';
 const ids = new FactIds(GRAPH);

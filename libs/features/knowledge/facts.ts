@@ -1,7 +1,6 @@
 /* Facts on their way into a graph: their ids, and how they are divided into events. */
 import type { Timestamp } from '#libs/kernel/clock.ts';
-import { derivedId } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 
 import type { FactSource, FactsLearned, GraphEvent } from './graph.ts';
 

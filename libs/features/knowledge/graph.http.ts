@@ -5,6 +5,7 @@ import { faultAfterWrite } from '#libs/kernel/faults.ts';
 import { EntityReplies } from '#libs/platform/entity/index.ts';
 import {
   commandContext,
+  type HttpApp,
   invalid,
   notFound,
   notModified,
@@ -13,11 +14,9 @@ import {
   sendJson,
   sendPage,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
 
 import { factsToLearn, statedFacts } from './stated-facts.ts';
-import { graphEntity, nameFacet } from './graph.read.ts';
-import type { GraphResult, Graphs } from './graph.read.ts';
+import { graphEntity, type GraphResult, type Graphs, nameFacet } from './graph.read.ts';
 import { GraphResources } from './graph.resource.ts';
 import {
   addFactsBody,

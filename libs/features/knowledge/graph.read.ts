@@ -3,16 +3,12 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 
 import { accept } from '#libs/kernel/decider.ts';
-import { derivedId } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { Entities, entity } from '#libs/platform/entity/index.ts';
-import type { EntityCore, EntityResult, NotFound } from '#libs/platform/entity/index.ts';
+import { Entities, entity, type EntityCore, type EntityResult, type NotFound } from '#libs/platform/entity/index.ts';
 
-import { appendsOf } from './facts.ts';
-import type { FactsToLearn } from './facts.ts';
-import { GRAPH, graphCodec, graphFold } from './graph.ts';
-import type { Graph, GraphEvent, GraphState } from './graph.ts';
+import { appendsOf, type FactsToLearn } from './facts.ts';
+import { GRAPH, type Graph, graphCodec, type GraphEvent, graphFold, type GraphState } from './graph.ts';
 
 type GraphFacets = { readonly name: string };
 

@@ -4,8 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { describeStoredEvents } from '#test/support/event-samples.ts';
 import { stateAfter } from '#test/support/log-events.ts';
 
-import { decideUpdate, graphCodec, graphFold } from './graph.ts';
-import type { Graph, GraphEvent } from './graph.ts';
+import { decideUpdate, type Graph, graphCodec, type GraphEvent, graphFold } from './graph.ts';
 import samples from './graph.events.samples.json' with { type: 'json' };
 
 describeStoredEvents('graphs', graphCodec, samples);

@@ -5,12 +5,9 @@
 import { z } from 'zod';
 
 import type { Timestamp } from '#libs/kernel/clock.ts';
-import { accept } from '#libs/kernel/decider.ts';
-import type { Decision, Fold } from '#libs/kernel/decider.ts';
-import { changedBy, createdBy } from '#libs/kernel/entity.ts';
-import type { EntityState } from '#libs/kernel/entity.ts';
-import { defineEvents } from '#libs/platform/eventstore/index.ts';
-import type { EventOf } from '#libs/platform/eventstore/index.ts';
+import { accept, type Decision, type Fold } from '#libs/kernel/decider.ts';
+import { changedBy, createdBy, type EntityState } from '#libs/kernel/entity.ts';
+import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 
 /** Category of the streams, `graph-<id>`. A graph belongs to one organization, permanently. */
 export const GRAPH = 'graph';

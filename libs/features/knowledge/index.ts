@@ -6,11 +6,17 @@ import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
 import type { FactsToLearn } from './facts.ts';
 import { graphRoutes } from './graph.http.ts';
-import { graphEntity, Graphs } from './graph.read.ts';
-import type { GraphResult } from './graph.read.ts';
+import { graphEntity, type GraphResult, Graphs } from './graph.read.ts';
 import type { Graph } from './graph.ts';
-import { openGraphIndex, searchRoutes } from './search/index.ts';
-import type { FactIds, FoundEdge, FoundNode, Question, SearchResult } from './search/index.ts';
+import {
+  type FactIds,
+  type FoundEdge,
+  type FoundNode,
+  openGraphIndex,
+  type Question,
+  type SearchResult,
+  searchRoutes,
+} from './search/index.ts';
 
 export type { EdgeToLearn, FactsToLearn, NodeToLearn } from './facts.ts';
 export { graphEntity } from './graph.read.ts';

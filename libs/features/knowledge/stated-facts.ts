@@ -2,8 +2,14 @@
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { invalid } from '#libs/platform/http/index.ts';
 
-import { FactIds, normalized } from './facts.ts';
-import type { EdgeToLearn, FactsToLearn, NodeReference, NodeToLearn } from './facts.ts';
+import {
+  type EdgeToLearn,
+  FactIds,
+  type FactsToLearn,
+  type NodeReference,
+  type NodeToLearn,
+  normalized,
+} from './facts.ts';
 import type { AddFactsBody } from './graph.schemas.ts';
 
 export interface StatedFacts {

@@ -2,8 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { missingBlob } from '#libs/platform/blobs/index.ts';
-import type { Blob, BlobStore } from '#libs/platform/blobs/index.ts';
+import { type Blob, type BlobStore, missingBlob } from '#libs/platform/blobs/index.ts';
 import { makeFolder } from '#libs/platform/files/index.ts';
 
 import type { Inspected, InspectionRequest } from './file-inspection.ts';

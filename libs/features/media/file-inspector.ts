@@ -1,10 +1,8 @@
 import { availableParallelism } from 'node:os';
 
-import { BoundedPool, TaskError } from '#libs/platform/bounded/index.ts';
-import type { TaskOptions } from '#libs/platform/bounded/index.ts';
+import { BoundedPool, TaskError, type TaskOptions } from '#libs/platform/bounded/index.ts';
 
-import { InspectionError } from './file-inspection.ts';
-import type { Inspected, InspectionRequest } from './file-inspection.ts';
+import { type Inspected, InspectionError, type InspectionRequest } from './file-inspection.ts';
 import type { FileType } from './media.ts';
 
 interface InspectionLimits {

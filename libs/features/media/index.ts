@@ -6,8 +6,7 @@ import type { HttpApp } from '#libs/platform/http/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
 import { FileInspector } from './file-inspector.ts';
-import { mediaDelivery } from './media.delivery.ts';
-import type { Destinations } from './media.delivery.ts';
+import { type Destinations, mediaDelivery } from './media.delivery.ts';
 import { fileOf } from './media.files.ts';
 import { mediaRoutes } from './media.http.ts';
 import { mediaProcessing } from './media.reactor.ts';

@@ -1,8 +1,7 @@
 import sharp from 'sharp';
 import type { Sharp } from 'sharp';
 
-import { InspectionError, NOT_MEASURED } from './file-inspection.ts';
-import type { InspectedPreview, Measures } from './file-inspection.ts';
+import { type InspectedPreview, InspectionError, type Measures, NOT_MEASURED } from './file-inspection.ts';
 
 /** Longest side of a preview. */
 export const PREVIEW_PIXELS = 1_024;

@@ -1,12 +1,16 @@
 import { readFile, writeFile } from 'node:fs/promises';
 
-import { PDFiumLibrary } from '@hyzyla/pdfium';
-import type { PDFiumDocument } from '@hyzyla/pdfium';
+import { type PDFiumDocument, PDFiumLibrary } from '@hyzyla/pdfium';
 
 import { ExtractionError, readPdf } from '#libs/features/documents/extract/index.ts';
 
-import { InspectionError, NOT_MEASURED } from './file-inspection.ts';
-import type { InspectedPreview, InspectedText, Measures } from './file-inspection.ts';
+import {
+  type InspectedPreview,
+  type InspectedText,
+  InspectionError,
+  type Measures,
+  NOT_MEASURED,
+} from './file-inspection.ts';
 import { PREVIEW_PIXELS, writePixels } from './inspect.image.ts';
 
 const library = await PDFiumLibrary.init();

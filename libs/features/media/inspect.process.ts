@@ -3,8 +3,7 @@ import { fileTypeFromFile } from 'file-type';
 
 import { lacksMemory, serveTasks, TaskError } from '#libs/platform/bounded/index.ts';
 
-import { InspectionError, NOT_MEASURED } from './file-inspection.ts';
-import type { Inspected, InspectionRequest } from './file-inspection.ts';
+import { type Inspected, InspectionError, type InspectionRequest, NOT_MEASURED } from './file-inspection.ts';
 import { fileTypeOf, hasPreview, withoutVideo } from './file-types.ts';
 import { startOf, writeText, writeTextPreview } from './inspect.text.ts';
 import type { FileType } from './media.ts';

@@ -2,8 +2,7 @@ import { open } from 'node:fs/promises';
 
 import mediaInfo from 'mediainfo.js';
 
-import { InspectionError, NOT_MEASURED } from './file-inspection.ts';
-import type { Measures } from './file-inspection.ts';
+import { InspectionError, type Measures, NOT_MEASURED } from './file-inspection.ts';
 
 const info = await mediaInfo({ chunkSize: 64 * 1024 });
 

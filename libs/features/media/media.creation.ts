@@ -2,16 +2,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 
 import type { Channels } from '#libs/features/channels/index.ts';
-import { requireGraph } from '#libs/features/knowledge/index.ts';
-import type { Knowledge } from '#libs/features/knowledge/index.ts';
+import { type Knowledge, requireGraph } from '#libs/features/knowledge/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { EntityReplies } from '#libs/platform/entity/index.ts';
-import type { EntityResult } from '#libs/platform/entity/index.ts';
+import { EntityReplies, type EntityResult } from '#libs/platform/entity/index.ts';
 import { commandContext, invalid, sendJson } from '#libs/platform/http/index.ts';
 
 import { withAddresses } from './media.files.ts';
-import { mediaResource } from './media.read.ts';
-import type { MediaItems } from './media.read.ts';
+import { type MediaItems, mediaResource } from './media.read.ts';
 import type { createMediaBody } from './media.schemas.ts';
 import type { Media, MediaCreated } from './media.ts';
 

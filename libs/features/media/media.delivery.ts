@@ -1,23 +1,21 @@
 import { readFile } from 'node:fs/promises';
 
-import { documentIdOf } from '#libs/features/documents/index.ts';
-import type { DocumentPut, Documents } from '#libs/features/documents/index.ts';
-import { interactionToPost } from '#libs/features/interactions/index.ts';
-import type { InteractionCommands, InteractionDirectory } from '#libs/features/interactions/index.ts';
+import { documentIdOf, type DocumentPut, type Documents } from '#libs/features/documents/index.ts';
+import {
+  type InteractionCommands,
+  type InteractionDirectory,
+  interactionToPost,
+} from '#libs/features/interactions/index.ts';
 import type { Knowledge } from '#libs/features/knowledge/index.ts';
-import { derivedId } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { Blob } from '#libs/platform/blobs/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { reactor } from '#libs/platform/reactors/index.ts';
-import type { Process } from '#libs/platform/reactors/index.ts';
+import { type Process, reactor } from '#libs/platform/reactors/index.ts';
 
-import { inspectBlob } from './blob-inspection.ts';
-import type { InspectionTools } from './blob-inspection.ts';
+import { inspectBlob, type InspectionTools } from './blob-inspection.ts';
 import { InspectionError } from './file-inspection.ts';
 import { mediaEntity } from './media.read.ts';
-import { isSettled } from './media.ts';
-import type { Media, MediaEvent, MediaState } from './media.ts';
+import { isSettled, type Media, type MediaEvent, type MediaState } from './media.ts';
 
 /** Where files are given to. */
 export interface Destinations {

@@ -7,8 +7,7 @@ import { z } from 'zod';
 import type { MediaFile } from '#libs/features/documents/index.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { missingBlob } from '#libs/platform/blobs/index.ts';
-import type { Blob, BlobStore, ByteRange } from '#libs/platform/blobs/index.ts';
+import { type Blob, type BlobStore, type ByteRange, missingBlob } from '#libs/platform/blobs/index.ts';
 import { notFound } from '#libs/platform/http/index.ts';
 
 import type { MediaItems, StoredMedia } from './media.read.ts';

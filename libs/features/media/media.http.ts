@@ -6,6 +6,7 @@ import type { BlobStore } from '#libs/platform/blobs/index.ts';
 import {
   commandContext,
   etagOf,
+  type HttpApp,
   notFound,
   openPage,
   requireFetchable,
@@ -13,13 +14,10 @@ import {
   sendJson,
   sendPage,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
 
-import { createItem, descriptionOf, requireDestinations, sendItem } from './media.creation.ts';
-import type { OwnDestinations } from './media.creation.ts';
+import { createItem, descriptionOf, type OwnDestinations, requireDestinations, sendItem } from './media.creation.ts';
 import { sendFile, withAddresses } from './media.files.ts';
-import { storedMedia } from './media.read.ts';
-import type { MediaItems } from './media.read.ts';
+import { type MediaItems, storedMedia } from './media.read.ts';
 import {
   createMediaBody,
   fileParams,

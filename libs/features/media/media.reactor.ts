@@ -1,19 +1,13 @@
 import { createReadStream } from 'node:fs';
 
-import { BlobTooLarge } from '#libs/platform/blobs/index.ts';
-import type { Blob, BlobStore } from '#libs/platform/blobs/index.ts';
-import { FetchError } from '#libs/platform/fetch/index.ts';
-import type { Fetcher } from '#libs/platform/fetch/index.ts';
-import { reactor } from '#libs/platform/reactors/index.ts';
-import type { Process } from '#libs/platform/reactors/index.ts';
+import { type Blob, type BlobStore, BlobTooLarge } from '#libs/platform/blobs/index.ts';
+import { type Fetcher, FetchError } from '#libs/platform/fetch/index.ts';
+import { type Process, reactor } from '#libs/platform/reactors/index.ts';
 
-import { inspectBlob } from './blob-inspection.ts';
-import type { InspectionTools } from './blob-inspection.ts';
-import { InspectionError } from './file-inspection.ts';
-import type { Inspected } from './file-inspection.ts';
+import { inspectBlob, type InspectionTools } from './blob-inspection.ts';
+import { type Inspected, InspectionError } from './file-inspection.ts';
 import { mediaEntity } from './media.read.ts';
-import { isProcessed } from './media.ts';
-import type { FileType, Media, MediaEvent, MediaState, Preview } from './media.ts';
+import { type FileType, isProcessed, type Media, type MediaEvent, type MediaState, type Preview } from './media.ts';
 import { MAX_FILE_BYTES } from './uploads.ts';
 
 const FETCH_TIMEOUT_MS = 120_000;

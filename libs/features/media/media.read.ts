@@ -1,8 +1,15 @@
-import { entity } from '#libs/platform/entity/index.ts';
-import type { Entities } from '#libs/platform/entity/index.ts';
+import { type Entities, entity } from '#libs/platform/entity/index.ts';
 
-import { isSettled, MEDIA, mediaCodec, mediaFold, statusLabel } from './media.ts';
-import type { Media, MediaEvent, MediaState } from './media.ts';
+import {
+  isSettled,
+  MEDIA,
+  type Media,
+  mediaCodec,
+  type MediaEvent,
+  mediaFold,
+  type MediaState,
+  statusLabel,
+} from './media.ts';
 
 export type MediaFacets = {
   readonly twin: string;

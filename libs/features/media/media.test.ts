@@ -5,8 +5,17 @@ import { stateAfter } from '#test/support/log-events.ts';
 
 import { fileTypeOf, hasPreview } from './file-types.ts';
 import samples from './media.events.samples.json' with { type: 'json' };
-import { decideDelete, isProcessed, isSettled, mediaCodec, mediaFold, statusLabel } from './media.ts';
-import type { Media, MediaCreated, MediaEvent } from './media.ts';
+import {
+  decideDelete,
+  isProcessed,
+  isSettled,
+  type Media,
+  mediaCodec,
+  type MediaCreated,
+  type MediaEvent,
+  mediaFold,
+  statusLabel,
+} from './media.ts';
 import { mediaEntity, mediaResource as resource } from './media.read.ts';
 
 describeStoredEvents('media items', mediaCodec, samples);

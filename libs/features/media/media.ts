@@ -5,14 +5,11 @@
 import { z } from 'zod';
 
 import type { Timestamp } from '#libs/kernel/clock.ts';
-import { accept } from '#libs/kernel/decider.ts';
-import type { Decision, Fold } from '#libs/kernel/decider.ts';
-import { changedBy, createdBy } from '#libs/kernel/entity.ts';
-import type { EntityState } from '#libs/kernel/entity.ts';
+import { accept, type Decision, type Fold } from '#libs/kernel/decider.ts';
+import { changedBy, createdBy, type EntityState } from '#libs/kernel/entity.ts';
 import type { Actor, StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { defineEvents } from '#libs/platform/eventstore/index.ts';
-import type { EventOf } from '#libs/platform/eventstore/index.ts';
+import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 
 /** Category of the streams, `media-<id>`. The files are blobs, which are written before the events that name them. */
 export const MEDIA = 'media';

@@ -2,8 +2,7 @@ import { z } from 'zod';
 
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { UploadLimits } from '#libs/platform/config/index.ts';
-import { FunctionLibrary } from '#libs/platform/redis/index.ts';
-import type { RedisClient } from '#libs/platform/redis/index.ts';
+import { FunctionLibrary, type RedisClient } from '#libs/platform/redis/index.ts';
 
 import { quotaKey } from './uploads.keys.ts';
 

@@ -3,13 +3,13 @@ import type { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 
-import { BlobTooLarge } from '#libs/platform/blobs/index.ts';
-import type { Blob, BlobStore } from '#libs/platform/blobs/index.ts';
+import { type Blob, type BlobStore, BlobTooLarge } from '#libs/platform/blobs/index.ts';
 import { EntityReplies } from '#libs/platform/entity/index.ts';
 import {
   ARRIVING_BODY_TIMEOUT_MS,
   arrivingBody,
   commandContext,
+  type HttpApp,
   HttpError,
   invalid,
   notFound,
@@ -19,17 +19,22 @@ import {
   routesTagged,
   sendJson,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
 
-import { createItem, descriptionOf, requireDestinations, sendItem } from './media.creation.ts';
-import type { OwnDestinations } from './media.creation.ts';
+import { createItem, descriptionOf, type OwnDestinations, requireDestinations, sendItem } from './media.creation.ts';
 import type { MediaItems } from './media.read.ts';
 import { mediaSchema, uploadQuery } from './media.schemas.ts';
 import { otherOffset, quotaExceeded, tooLarge } from './upload.errors.ts';
 import { fileBody, PART_TYPE, patchHeaders, postHeaders, uploadParams, uploadSchema } from './upload.schemas.ts';
 import type { UploadQuota } from './upload-quota.ts';
-import { MAX_FILE_BYTES, MAX_PARTS, UPLOAD_VALID_MS, UploadContinued, UploadGone } from './uploads.ts';
-import type { Upload, Uploads } from './uploads.ts';
+import {
+  MAX_FILE_BYTES,
+  MAX_PARTS,
+  type Upload,
+  UPLOAD_VALID_MS,
+  UploadContinued,
+  UploadGone,
+  type Uploads,
+} from './uploads.ts';
 
 export interface UploadRouteParts extends OwnDestinations {
   readonly media: MediaItems;

@@ -1,10 +1,8 @@
 import { z } from 'zod';
 
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { rereading } from '#libs/platform/blobs/index.ts';
-import type { Blob, BlobStore } from '#libs/platform/blobs/index.ts';
-import { FunctionLibrary } from '#libs/platform/redis/index.ts';
-import type { RedisClient } from '#libs/platform/redis/index.ts';
+import { type Blob, type BlobStore, rereading } from '#libs/platform/blobs/index.ts';
+import { FunctionLibrary, type RedisClient } from '#libs/platform/redis/index.ts';
 
 import { PartReader } from './part-reader.ts';
 import { uploadKey } from './uploads.keys.ts';

@@ -5,6 +5,7 @@ import { EntityReplies } from '#libs/platform/entity/index.ts';
 import {
   commandContext,
   etagOf,
+  type HttpApp,
   idParam,
   idReference,
   invalid,
@@ -15,10 +16,14 @@ import {
   routesTagged,
   text,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
 
-import { organizationResource, PLATFORM_SCOPE } from './organization.read.ts';
-import type { OrganizationResource, Organizations, SummarizeUser } from './organization.read.ts';
+import {
+  organizationResource,
+  type OrganizationResource,
+  type Organizations,
+  PLATFORM_SCOPE,
+  type SummarizeUser,
+} from './organization.read.ts';
 import { decideUpdate, organizationApplication, type Organization } from './organization.ts';
 
 const name = text({ min: 1, max: 256, description: 'Name of the organization' });

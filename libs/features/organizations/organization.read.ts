@@ -5,8 +5,14 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { Entities, entity, type EntityCore } from '#libs/platform/entity/index.ts';
 import { commandContext, idReference, notFound, type Principal } from '#libs/platform/http/index.ts';
 
-import { ORGANIZATION, organizationCodec, organizationFold } from './organization.ts';
-import type { Organization, OrganizationEvent, OrganizationState } from './organization.ts';
+import {
+  ORGANIZATION,
+  type Organization,
+  organizationCodec,
+  type OrganizationEvent,
+  organizationFold,
+  type OrganizationState,
+} from './organization.ts';
 
 /** The contract's summary of a user (section 2.3). */
 export interface UserSummary {

@@ -3,8 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { describeStoredEvents } from '#test/support/event-samples.ts';
 import { stateAfter } from '#test/support/log-events.ts';
 
-import { decideUpdate, organizationCodec, organizationFold } from './organization.ts';
-import type { Organization, OrganizationEvent } from './organization.ts';
+import {
+  decideUpdate,
+  type Organization,
+  organizationCodec,
+  type OrganizationEvent,
+  organizationFold,
+} from './organization.ts';
 import samples from './organization.events.samples.json' with { type: 'json' };
 
 describeStoredEvents('organizations', organizationCodec, samples);

@@ -2,8 +2,7 @@
 import type { Agents } from '#libs/features/agents/index.ts';
 import type { Invocations } from '#libs/features/invocations/index.ts';
 import type { Runs } from '#libs/features/runs/index.ts';
-import { RedisIdempotencyStore } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
+import { type HttpApp, RedisIdempotencyStore } from '#libs/platform/http/index.ts';
 import { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
@@ -11,8 +10,7 @@ import { promptBudgetEntity, PromptBudgets } from './prompt-budget.read.ts';
 import { promptRoute } from './prompt.http.ts';
 import type { PromptParts } from './prompt.post.ts';
 import { publicPromptRoute } from './public-prompt.http.ts';
-import { streamPromptRoute } from './stream-prompt.http.ts';
-import type { StreamPromptParts } from './stream-prompt.http.ts';
+import { type StreamPromptParts, streamPromptRoute } from './stream-prompt.http.ts';
 
 interface PromptsDeps
   extends Omit<PromptParts, 'channels' | 'posting'>, Pick<StreamPromptParts, 'channels' | 'realtime'> {

@@ -1,10 +1,15 @@
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { Entities, entity } from '#libs/platform/entity/index.ts';
-import type { EntityCore } from '#libs/platform/entity/index.ts';
+import { Entities, entity, type EntityCore } from '#libs/platform/entity/index.ts';
 
-import { decideAdmit, PROMPT_BUDGET, promptBudgetCodec, promptBudgetFold } from './prompt-budget.ts';
-import type { PromptBudgetEvent, PromptBudgetState } from './prompt-budget.ts';
+import {
+  decideAdmit,
+  PROMPT_BUDGET,
+  promptBudgetCodec,
+  type PromptBudgetEvent,
+  promptBudgetFold,
+  type PromptBudgetState,
+} from './prompt-budget.ts';
 
 export const promptBudgetEntity = entity<PromptBudgetState, PromptBudgetEvent, Record<never, never>>({
   category: PROMPT_BUDGET,

@@ -3,8 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { describeStoredEvents } from '#test/support/event-samples.ts';
 import { stateAfter } from '#test/support/log-events.ts';
 
-import { decideAdmit, promptBudgetCodec, promptBudgetFold } from './prompt-budget.ts';
-import type { PromptBudgetEvent } from './prompt-budget.ts';
+import { decideAdmit, promptBudgetCodec, type PromptBudgetEvent, promptBudgetFold } from './prompt-budget.ts';
 import samples from './prompt-budget.events.samples.json' with { type: 'json' };
 
 describeStoredEvents('prompt budgets', promptBudgetCodec, samples);

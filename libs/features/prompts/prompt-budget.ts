@@ -4,12 +4,9 @@
  */
 import { z } from 'zod';
 
-import { accept, refuse } from '#libs/kernel/decider.ts';
-import type { Decision, Fold } from '#libs/kernel/decider.ts';
-import { changedBy, createdBy } from '#libs/kernel/entity.ts';
-import type { EntityState } from '#libs/kernel/entity.ts';
-import { defineEvents } from '#libs/platform/eventstore/index.ts';
-import type { EventOf } from '#libs/platform/eventstore/index.ts';
+import { accept, type Decision, type Fold, refuse } from '#libs/kernel/decider.ts';
+import { changedBy, createdBy, type EntityState } from '#libs/kernel/entity.ts';
+import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 
 /** Category of the streams, `promptbudget-<id of the agent>`: public prompts that were admitted. */
 export const PROMPT_BUDGET = 'promptbudget';

@@ -1,5 +1,4 @@
-import { answerText } from '#libs/features/runs/index.ts';
-import type { Run } from '#libs/features/runs/index.ts';
+import { answerText, type Run } from '#libs/features/runs/index.ts';
 import { conflict, HttpError } from '#libs/platform/http/index.ts';
 
 import type { PostedPrompt } from './prompt.post.ts';

@@ -5,12 +5,10 @@ import type { Agent } from '#libs/features/agents/index.ts';
 import { CHANNEL } from '#libs/features/channels/index.ts';
 import { interactionCodec, interactionId, parseInteractionId } from '#libs/features/interactions/index.ts';
 import { invocationId } from '#libs/features/invocations/index.ts';
-import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
-import type { EventMetadata } from '#libs/kernel/event.ts';
+import { type EventMetadata, sequenceOf, streamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
-import { invalid } from '#libs/platform/http/index.ts';
-import type { Principal } from '#libs/platform/http/index.ts';
+import { invalid, type Principal } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
 import type { PostedPrompt } from './prompt.post.ts';

@@ -7,6 +7,7 @@ import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import {
   commandContext,
+  type HttpApp,
   HttpError,
   notFound,
   refuseIfMatch,
@@ -15,16 +16,12 @@ import {
   text,
   uuid,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
-import { answerOf, deactivated, idsOf } from './prompt.answer.ts';
-import type { ShownIds } from './prompt.answer.ts';
-import { postDirectly } from './prompt.post.ts';
-import type { PostedPrompt, PromptParts } from './prompt.post.ts';
-import { endOf } from './run-watch.ts';
-import type { RunWatchParts } from './run-watch.ts';
+import { answerOf, deactivated, idsOf, type ShownIds } from './prompt.answer.ts';
+import { postDirectly, type PostedPrompt, type PromptParts } from './prompt.post.ts';
+import { endOf, type RunWatchParts } from './run-watch.ts';
 
 export interface PromptRouteParts extends PromptParts, RunWatchParts {
   readonly agents: Pick<Agents, 'agent'>;

@@ -1,14 +1,23 @@
 import type { Agent } from '#libs/features/agents/index.ts';
-import { channelToCreate } from '#libs/features/channels/index.ts';
-import type { ChannelCreated, Channels, CreateChannelBody, Directories } from '#libs/features/channels/index.ts';
-import { interactionToPost, parseInteractionId } from '#libs/features/interactions/index.ts';
-import type { InteractionCommands, InteractionDirectory, InteractionRef } from '#libs/features/interactions/index.ts';
-import type { PostInteractionBody } from '#libs/features/interactions/index.ts';
+import {
+  type ChannelCreated,
+  type Channels,
+  channelToCreate,
+  type CreateChannelBody,
+  type Directories,
+} from '#libs/features/channels/index.ts';
+import {
+  type InteractionCommands,
+  type InteractionDirectory,
+  type InteractionRef,
+  interactionToPost,
+  parseInteractionId,
+  type PostInteractionBody,
+} from '#libs/features/interactions/index.ts';
 import { invocationId } from '#libs/features/invocations/index.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import { faultAfterWrite } from '#libs/kernel/faults.ts';
-import { derivedId } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { conflict, inTurn, notFound } from '#libs/platform/http/index.ts';
 import type { FairSemaphore } from '#libs/platform/lifecycle/index.ts';

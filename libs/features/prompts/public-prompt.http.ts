@@ -7,6 +7,7 @@ import { newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import {
   callerAddress,
+  type HttpApp,
   HttpError,
   invalidBody,
   refuseIfMatch,
@@ -15,7 +16,6 @@ import {
   unauthorized,
   Windows,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
 
 import type { PromptBudgets } from './prompt-budget.read.ts';
 import {
@@ -23,13 +23,12 @@ import {
   OVERHEAD_MS,
   promptErrorSchema,
   promptParams,
+  type PromptRouteParts,
   promptText,
   requireAnswering,
   runErrors,
 } from './prompt.http.ts';
-import type { PromptRouteParts } from './prompt.http.ts';
-import { channelOf, postIn } from './prompt.post.ts';
-import type { PostedPrompt } from './prompt.post.ts';
+import { channelOf, type PostedPrompt, postIn } from './prompt.post.ts';
 
 export interface PublicPromptParts extends Omit<PromptRouteParts, 'agents'> {
   readonly agents: Pick<Agents, 'publicAgent'>;

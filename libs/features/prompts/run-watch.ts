@@ -1,6 +1,5 @@
 import type { Invocation, Invocations } from '#libs/features/invocations/index.ts';
-import { hasEnded, RUN } from '#libs/features/runs/index.ts';
-import type { Run, Runs } from '#libs/features/runs/index.ts';
+import { hasEnded, RUN, type Run, type Runs } from '#libs/features/runs/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 import { decodeLiveMessage, entityTopic, FRAME_FLAG } from '#libs/platform/live/index.ts';

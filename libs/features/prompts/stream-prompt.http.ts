@@ -3,8 +3,7 @@ import { z } from 'zod';
 
 import type { Agent } from '#libs/features/agents/index.ts';
 import type { Channels } from '#libs/features/channels/index.ts';
-import { grantOf, openLiveChannel } from '#libs/features/realtime/index.ts';
-import type { LiveChannel, RealtimeNode } from '#libs/features/realtime/index.ts';
+import { grantOf, type LiveChannel, openLiveChannel, type RealtimeNode } from '#libs/features/realtime/index.ts';
 import type { ChannelSequence, StreamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
@@ -13,21 +12,19 @@ import {
   beginEventStream,
   commandContext,
   eventStreamResponse,
+  type HttpApp,
+  type IdempotencyStore,
   refuseIfMatch,
   requireEventStreams,
   routesTagged,
   runOnce,
   STREAM_CLOSE,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp, IdempotencyStore } from '#libs/platform/http/index.ts';
 
 import { outcomeOf } from './prompt.answer.ts';
-import { cursorOf, resumedPrompt } from './prompt.cursor.ts';
-import type { ResumedPrompt } from './prompt.cursor.ts';
-import { agentInLog, promptBody, promptParams, requireAnswering } from './prompt.http.ts';
-import type { PromptRouteParts } from './prompt.http.ts';
-import { postDirectly } from './prompt.post.ts';
-import type { PostedPrompt } from './prompt.post.ts';
+import { cursorOf, resumedPrompt, type ResumedPrompt } from './prompt.cursor.ts';
+import { agentInLog, promptBody, promptParams, type PromptRouteParts, requireAnswering } from './prompt.http.ts';
+import { postDirectly, type PostedPrompt } from './prompt.post.ts';
 import { endOf } from './run-watch.ts';
 import { TurnFrames } from './turn-frames.ts';
 import { TurnStream } from './turn-stream.ts';

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-import { EventStream } from '#libs/features/realtime/index.ts';
-import type { Grant, LiveChannel, RealtimeNode } from '#libs/features/realtime/index.ts';
+import { EventStream, type Grant, type LiveChannel, type RealtimeNode } from '#libs/features/realtime/index.ts';
 import { FRAME_FLAG } from '#libs/platform/live/index.ts';
 import { STREAM_CLOSE } from '#libs/platform/http/index.ts';
 

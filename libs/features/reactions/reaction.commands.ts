@@ -5,17 +5,30 @@ import { unreachable } from '#libs/kernel/decider.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext, CommandRunner } from '#libs/platform/commands/index.ts';
-import { conflict, forbidden, invalid, notFound, requireMayActAs, UNAUTHENTICATED } from '#libs/platform/http/index.ts';
-import type { Caller, Principal } from '#libs/platform/http/index.ts';
+import {
+  type Caller,
+  conflict,
+  forbidden,
+  invalid,
+  notFound,
+  type Principal,
+  requireMayActAs,
+  UNAUTHENTICATED,
+} from '#libs/platform/http/index.ts';
 
-import { decideDismiss, decideReact, decideReceipt, decideWithdraw, MAX_MARKS, MAX_WITHDRAWN } from './reaction.ts';
-import type {
-  KnownInteraction,
-  ReactionContext,
-  ReactionEvent,
-  ReactionSubject,
-  ReactionRejection,
-  Reactor,
+import {
+  decideDismiss,
+  decideReact,
+  decideReceipt,
+  decideWithdraw,
+  type KnownInteraction,
+  MAX_MARKS,
+  MAX_WITHDRAWN,
+  type ReactionContext,
+  type ReactionEvent,
+  type ReactionRejection,
+  type ReactionSubject,
+  type Reactor,
 } from './reaction.ts';
 import { decodeCurrent, dismissalField, reactionField, reactionKeys, receiptField } from './reaction.marks.ts';
 

@@ -3,15 +3,17 @@ import { z } from 'zod';
 
 import {
   interactionParams,
+  type InteractionQueries,
+  type InteractionRef,
   interactionSchema,
   readerOf,
   requireInteractionRef,
   sendChanged,
 } from '#libs/features/interactions/index.ts';
-import type { InteractionRef, InteractionQueries } from '#libs/features/interactions/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import {
   commandContext,
+  type HttpApp,
   idReference,
   requireMayActAs,
   routesTagged,
@@ -19,10 +21,15 @@ import {
   text,
   UNAUTHENTICATED,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
 
-import { namedReactor, reactionError, reactorOf } from './reaction.commands.ts';
-import type { ReactionCommands, ReactionResult, ReactorNames } from './reaction.commands.ts';
+import {
+  namedReactor,
+  type ReactionCommands,
+  reactionError,
+  type ReactionResult,
+  type ReactorNames,
+  reactorOf,
+} from './reaction.commands.ts';
 
 const reactionParams = interactionParams.extend({
   emoji: singleEmoji({ description: 'Exactly one emoji, percent-encoded' }),

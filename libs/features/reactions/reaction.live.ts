@@ -1,8 +1,12 @@
 /** Reactions, receipts and dismissals on sockets and event streams, and in Kafka for other teams. */
 import { z } from 'zod';
 
-import { interactionId, parseInteractionId, readReceiptSchema } from '#libs/features/interactions/index.ts';
-import type { InteractionRef } from '#libs/features/interactions/index.ts';
+import {
+  interactionId,
+  type InteractionRef,
+  parseInteractionId,
+  readReceiptSchema,
+} from '#libs/features/interactions/index.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { ChannelSequence, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
@@ -11,8 +15,14 @@ import { publicEvents, type EventContent, type EventDescription } from '#libs/pl
 import type { ProjectedEvent } from '#libs/platform/readmodel/index.ts';
 
 import { reactionCodec, type Reaction, type ReactionEvent } from './reaction.ts';
-import { namedReactor, reactionError, reactorOf } from './reaction.commands.ts';
-import type { ReactionCommands, ReactionResult, ReactorNames } from './reaction.commands.ts';
+import {
+  namedReactor,
+  type ReactionCommands,
+  reactionError,
+  type ReactionResult,
+  type ReactorNames,
+  reactorOf,
+} from './reaction.commands.ts';
 import { agentName } from './reaction.http.ts';
 import { receiptResource } from './reaction.read.ts';
 

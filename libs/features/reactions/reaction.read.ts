@@ -13,13 +13,16 @@ import {
   encodeReceipt,
   encodeWithdrawn,
   markedField,
+  type MarkedReaction,
+  type MarkedReceipt,
+  type Marks,
   marksBefore,
   reactionField,
   reactionKeys,
+  type ReactionKeys,
   reactionKeysOf,
   receiptField,
 } from './reaction.marks.ts';
-import type { MarkedReaction, MarkedReceipt, Marks, ReactionKeys } from './reaction.marks.ts';
 
 /** The reactions' part of a channel's projection. It has no state: the writes of an event depend on the event alone. */
 export const reactionsProjection: Projection<null, ReactionEvent> = {

@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
-import { channelEntity } from '#libs/features/channels/index.ts';
-import type { ChannelEvent, ChannelState } from '#libs/features/channels/index.ts';
+import { channelEntity, type ChannelEvent, type ChannelState } from '#libs/features/channels/index.ts';
 import { foldEvents } from '#libs/kernel/decider.ts';
-import { streamRevision } from '#libs/kernel/event.ts';
-import type { ChannelSequence } from '#libs/kernel/event.ts';
+import { type ChannelSequence, streamRevision } from '#libs/kernel/event.ts';
 import { describeStoredEvents } from '#test/support/event-samples.ts';
 
 import {
@@ -12,11 +10,12 @@ import {
   decideReact,
   decideReceipt,
   decideWithdraw,
+  type KnownInteraction,
   MAX_MARKS,
   MAX_WITHDRAWN,
   reactionCodec,
+  type ReactionSubject,
 } from './reaction.ts';
-import type { KnownInteraction, ReactionSubject } from './reaction.ts';
 import samples from './reaction.events.samples.json' with { type: 'json' };
 
 describeStoredEvents('reactions', reactionCodec, samples);

@@ -1,8 +1,12 @@
 import { z } from 'zod';
 
 import type { LiveCommandType } from '#libs/platform/http/index.ts';
-import { PUBLIC_TYPE_PREFIX, publicMessageHeaders, UNKNOWN_EVENT } from '#libs/platform/live/index.ts';
-import type { EventDescription } from '#libs/platform/live/index.ts';
+import {
+  type EventDescription,
+  PUBLIC_TYPE_PREFIX,
+  publicMessageHeaders,
+  UNKNOWN_EVENT,
+} from '#libs/platform/live/index.ts';
 
 import { ComponentSchemas, type Direction, type Reference } from './asyncapi.schemas.ts';
 import * as frames from './frames.ts';

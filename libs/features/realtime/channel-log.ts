@@ -1,11 +1,18 @@
-import type { ChannelSequence, DomainEvent, StreamRevision } from '#libs/kernel/event.ts';
-import { streamRevision } from '#libs/kernel/event.ts';
+import { type ChannelSequence, type DomainEvent, type StreamRevision, streamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import type { EventFrame } from '#libs/platform/live/index.ts';
-import { frameOfStored, headOf, organizationOf, refuseDeleted, streamName } from '#libs/platform/readmodel/index.ts';
-import type { EntityRef, HistoryReader, Projection } from '#libs/platform/readmodel/index.ts';
+import {
+  type EntityRef,
+  frameOfStored,
+  headOf,
+  type HistoryReader,
+  organizationOf,
+  type Projection,
+  refuseDeleted,
+  streamName,
+} from '#libs/platform/readmodel/index.ts';
 
 const MAX_PAGE_FRAMES = 500;
 const MAX_PAGE_BYTES = 1024 * 1024;

@@ -12,15 +12,13 @@ import {
   conflict,
   HttpError,
   idempotencyInFlight,
+  type IdempotencyScope,
+  type IdempotencyStart,
+  type IdempotencyStore,
+  type LiveCommandCall,
+  type LiveCommandType,
   unauthorized,
   ValidationFailure,
-} from '#libs/platform/http/index.ts';
-import type {
-  IdempotencyScope,
-  IdempotencyStart,
-  IdempotencyStore,
-  LiveCommandCall,
-  LiveCommandType,
 } from '#libs/platform/http/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 

@@ -6,6 +6,7 @@ import {
   beginEventStream,
   eventStreamQuery,
   eventStreamResponse,
+  type HttpApp,
   HttpError,
   idParam,
   JSON_TYPE,
@@ -18,7 +19,6 @@ import {
   sequenceNotReached,
   text,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
 
 import { grantOf, type ChannelUsers, type Grant } from './access.ts';
 import { asyncApiDocument, type DescribedProtocol } from './asyncapi.ts';

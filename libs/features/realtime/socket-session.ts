@@ -2,19 +2,28 @@ import { Fault } from '#libs/kernel/faults.ts';
 import { textFrame, type Connection, type ConnectionOwner } from '#libs/platform/websocket/index.ts';
 
 import type { Grant } from './access.ts';
-import { decodeClientFrame, encodeFrame, maskOf, PING, PONG } from './frames.ts';
-import type { CommandFrame, FrameRefusal, ResumeFrame, ServerFrame } from './frames.ts';
+import {
+  type CommandFrame,
+  decodeClientFrame,
+  encodeFrame,
+  type FrameRefusal,
+  maskOf,
+  PING,
+  PONG,
+  type ResumeFrame,
+  type ServerFrame,
+} from './frames.ts';
 import type { LiveChannel } from './live-channel.ts';
 import type { LiveCommandOutcome } from './live-commands.ts';
 import {
   CLOSE,
+  type CloseCode,
   HEARTBEAT_MS,
   MAX_CLIENT_FRAME_BYTES,
   MAX_CLIENT_FRAMES_PER_MINUTE,
   PROTOCOL,
   RESUME_WAIT_MS,
 } from './protocol.ts';
-import type { CloseCode } from './protocol.ts';
 import type { RealtimeNode } from './realtime-node.ts';
 import { Subscriber, TICK_MS } from './subscriber.ts';
 

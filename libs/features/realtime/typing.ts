@@ -1,7 +1,12 @@
 import { z } from 'zod';
 
-import { idReference, liveCommand, requireMayActAs, UNAUTHENTICATED } from '#libs/platform/http/index.ts';
-import type { LiveCommandType } from '#libs/platform/http/index.ts';
+import {
+  idReference,
+  liveCommand,
+  type LiveCommandType,
+  requireMayActAs,
+  UNAUTHENTICATED,
+} from '#libs/platform/http/index.ts';
 import { EphemeralValues } from '#libs/platform/live/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 

@@ -2,8 +2,15 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 
 import { Fault } from '#libs/kernel/faults.ts';
-import { Handshakes, offeredProtocols, pathOf, queryOf, refuseUpgrade } from '#libs/platform/websocket/index.ts';
-import type { ConnectionOwner, UpgradeHandler } from '#libs/platform/websocket/index.ts';
+import {
+  type ConnectionOwner,
+  Handshakes,
+  offeredProtocols,
+  pathOf,
+  queryOf,
+  refuseUpgrade,
+  type UpgradeHandler,
+} from '#libs/platform/websocket/index.ts';
 
 import type { Grant } from './access.ts';
 import { CLOSE, MAX_CLIENT_FRAME_BYTES, PROTOCOL, TICKET_PREFIX, type CloseCode } from './protocol.ts';

@@ -1,14 +1,20 @@
 /** Asks a model for a report: what it is given, and what of its answer makes a report. */
 import { admitText } from '#libs/kernel/text.ts';
-import { asText, estimatedTokens, NO_USAGE, untrusted } from '#libs/platform/model/index.ts';
-import type { Model, ModelCall, ModelEnd, ModelUsage } from '#libs/platform/model/index.ts';
+import {
+  asText,
+  estimatedTokens,
+  type Model,
+  type ModelCall,
+  type ModelEnd,
+  type ModelUsage,
+  NO_USAGE,
+  untrusted,
+} from '#libs/platform/model/index.ts';
 
-import { Citations, escaped, headingOf, keyOf } from './citations.ts';
-import type { Cited } from './citations.ts';
+import { Citations, type Cited, escaped, headingOf, keyOf } from './citations.ts';
 import type { CleanText } from './model-text.ts';
 import type { ModelTexts } from './model-texts.ts';
-import { counted, graphNames, reportOf } from './report.text.ts';
-import type { Researched } from './report.text.ts';
+import { counted, graphNames, reportOf, type Researched } from './report.text.ts';
 import { byShare, cut, isThing, withoutRepetitions } from './research.ts';
 import { Terms } from './terms.ts';
 

@@ -1,8 +1,7 @@
 /** The bounded process that reads what models have written. */
 import { serveTasks, TaskError } from '#libs/platform/bounded/index.ts';
 
-import { cleanText } from './model-text.ts';
-import type { ModelText } from './model-text.ts';
+import { cleanText, type ModelText } from './model-text.ts';
 
 serveTasks(
   (given: ModelText) => {

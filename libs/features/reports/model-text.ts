@@ -10,8 +10,7 @@ import { toMarkdown } from 'mdast-util-to-markdown';
 import { gfm } from 'micromark-extension-gfm';
 
 import { citationsIn, isCitation } from './citation-forms.ts';
-import { withoutSourceList } from './source-lists.ts';
-import type { KnownSource } from './source-lists.ts';
+import { type KnownSource, withoutSourceList } from './source-lists.ts';
 
 export interface ModelText {
   readonly text: string;

@@ -1,5 +1,4 @@
-import { BoundedPool, TaskError } from '#libs/platform/bounded/index.ts';
-import type { TaskOptions } from '#libs/platform/bounded/index.ts';
+import { BoundedPool, TaskError, type TaskOptions } from '#libs/platform/bounded/index.ts';
 
 import type { CleanText, ModelText } from './model-text.ts';
 

@@ -2,8 +2,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 
 import type { Finding } from './report.ts';
 import { answerOf, quotesOf } from './report.text.ts';
-import { Research } from './report.reactor.ts';
-import type { Graphs } from './report.reactor.ts';
+import { type Graphs, Research } from './report.reactor.ts';
 import { byShare, cut, isRelevant, newFindings, withoutRepetitions } from './research.ts';
 import { Terms } from './terms.ts';
 

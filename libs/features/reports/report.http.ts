@@ -1,14 +1,14 @@
 import { z } from 'zod';
 
-import { requireGraph } from '#libs/features/knowledge/index.ts';
-import type { Knowledge } from '#libs/features/knowledge/index.ts';
+import { type Knowledge, requireGraph } from '#libs/features/knowledge/index.ts';
 import { EntityReplies, firstWordFacet } from '#libs/platform/entity/index.ts';
 import {
   commandContext,
   eventStreamQuery,
   eventStreamResponse,
-  idParam,
+  type HttpApp,
   idFilter,
+  idParam,
   idReference,
   pageMetaSchema,
   pageQuery,
@@ -16,10 +16,8 @@ import {
   routesTagged,
   text,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
 
-import { DEFAULT_QUERY, reportSchema } from './report.read.ts';
-import type { Reports } from './report.read.ts';
+import { DEFAULT_QUERY, type Reports, reportSchema } from './report.read.ts';
 import { decideCancel } from './report.ts';
 
 const body = z

@@ -2,12 +2,19 @@ import type { FoundEdge, FoundNode, Knowledge } from '#libs/features/knowledge/i
 import type { Model } from '#libs/platform/model/index.ts';
 import { reactor } from '#libs/platform/reactors/index.ts';
 
-import { hasEnded, quoted } from './report.ts';
-import type { Finding, Plan, Report, ReportEvent, ReportState, Term } from './report.ts';
+import {
+  type Finding,
+  hasEnded,
+  type Plan,
+  quoted,
+  type Report,
+  type ReportEvent,
+  type ReportState,
+  type Term,
+} from './report.ts';
 import { reportEntity } from './report.read.ts';
 import { writeReport } from './report.text.ts';
-import { findingOf, isRelevant, newFindings, questionsOf, seedsOf, textOf } from './research.ts';
-import type { Found } from './research.ts';
+import { findingOf, type Found, isRelevant, newFindings, questionsOf, seedsOf, textOf } from './research.ts';
 import { occurrenceOf, subjectWords, Terms, weightOf } from './terms.ts';
 
 export type Graphs = Pick<Knowledge, 'graph' | 'search' | 'facts' | 'newestGraphs'>;

@@ -1,11 +1,17 @@
 import { z } from 'zod';
 
-import { entity } from '#libs/platform/entity/index.ts';
-import type { Entities } from '#libs/platform/entity/index.ts';
+import { type Entities, entity } from '#libs/platform/entity/index.ts';
 import { costSchema, usageResource, usageSchema } from '#libs/platform/model/index.ts';
 
-import { hasEnded, REPORT, reportCodec, reportFold } from './report.ts';
-import type { Report, ReportEvent, ReportState } from './report.ts';
+import {
+  hasEnded,
+  REPORT,
+  type Report,
+  reportCodec,
+  type ReportEvent,
+  reportFold,
+  type ReportState,
+} from './report.ts';
 
 /** Section 2.7 of the contract. */
 export const DEFAULT_QUERY = "What's going on in Grand Rapids, Michigan?";

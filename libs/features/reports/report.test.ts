@@ -4,8 +4,17 @@ import { describeStoredEvents } from '#test/support/event-samples.ts';
 import { stateAfter } from '#test/support/log-events.ts';
 
 import samples from './report.events.samples.json' with { type: 'json' };
-import { decideCancel, quoted, reportCodec, reportFold } from './report.ts';
-import type { Finding, Plan, Report, ReportEvent, Term } from './report.ts';
+import {
+  decideCancel,
+  type Finding,
+  type Plan,
+  quoted,
+  type Report,
+  reportCodec,
+  type ReportEvent,
+  reportFold,
+  type Term,
+} from './report.ts';
 import { writeReport } from './report.text.ts';
 import { findingOf, isRelevant, newFindings, questionsOf } from './research.ts';
 import { sentencesOf } from './sentences.ts';

@@ -4,14 +4,11 @@
  */
 import { z } from 'zod';
 
-import { accept } from '#libs/kernel/decider.ts';
-import type { Decision, Fold } from '#libs/kernel/decider.ts';
-import { changedBy, createdBy } from '#libs/kernel/entity.ts';
-import type { EntityState } from '#libs/kernel/entity.ts';
+import { accept, type Decision, type Fold } from '#libs/kernel/decider.ts';
+import { changedBy, createdBy, type EntityState } from '#libs/kernel/entity.ts';
 import type { StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
 import { tokenUsage } from '#libs/kernel/token-usage.ts';
-import { defineEvents, upcast } from '#libs/platform/eventstore/index.ts';
-import type { EventOf } from '#libs/platform/eventstore/index.ts';
+import { defineEvents, type EventOf, upcast } from '#libs/platform/eventstore/index.ts';
 
 /** Category of the streams, `report-<id>`. */
 export const REPORT = 'report';

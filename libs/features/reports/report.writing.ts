@@ -3,18 +3,14 @@ import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import type { LifecycleLog } from '#libs/platform/lifecycle/index.ts';
 import type { Model } from '#libs/platform/model/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
-import { reactor, unlessOvertaken } from '#libs/platform/reactors/index.ts';
-import type { Process } from '#libs/platform/reactors/index.ts';
+import { type Process, reactor, unlessOvertaken } from '#libs/platform/reactors/index.ts';
 
 import { askModel } from './model-report.ts';
 import type { ModelTexts } from './model-texts.ts';
-import { GRAPH_GONE, Research } from './report.reactor.ts';
-import type { Graphs } from './report.reactor.ts';
+import { GRAPH_GONE, type Graphs, Research } from './report.reactor.ts';
 import { reportEntity } from './report.read.ts';
-import { writeReport } from './report.text.ts';
-import type { Researched } from './report.text.ts';
-import { hasEnded, quoted, REPORT } from './report.ts';
-import type { Report, ReportEvent, ReportState, Written } from './report.ts';
+import { type Researched, writeReport } from './report.text.ts';
+import { hasEnded, quoted, REPORT, type Report, type ReportEvent, type ReportState, type Written } from './report.ts';
 
 /** Longest time of a step; a model has less. */
 const STEP_TIMEOUT_MS = 180_000;

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 
 import { admitText } from '#libs/kernel/text.ts';
-import { NO_USAGE } from '#libs/platform/model/index.ts';
-import type { Model, ModelCall, ModelPart } from '#libs/platform/model/index.ts';
+import { type Model, type ModelCall, type ModelPart, NO_USAGE } from '#libs/platform/model/index.ts';
 
 import { SEARCH_TOOL } from './run.tools.ts';
 

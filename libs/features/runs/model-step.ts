@@ -1,6 +1,12 @@
 import { admitText } from '#libs/kernel/text.ts';
-import { NO_USAGE } from '#libs/platform/model/index.ts';
-import type { Model, ModelEnd, ModelMessage, ModelPart, ModelTool } from '#libs/platform/model/index.ts';
+import {
+  type Model,
+  type ModelEnd,
+  type ModelMessage,
+  type ModelPart,
+  type ModelTool,
+  NO_USAGE,
+} from '#libs/platform/model/index.ts';
 import { unlessOvertaken } from '#libs/platform/reactors/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
@@ -9,12 +15,10 @@ import { ResponseDraft } from './response-draft.ts';
 import { ChannelRefusal } from './run.channel.ts';
 import type { MissedServer } from './run.mcp.ts';
 import { callOfModel } from './run.prompt.ts';
-import { failed } from './run.parts.ts';
-import type { RunParts, StepOfRun } from './run.parts.ts';
-import { answerText, RUN, SEPARATOR } from './run.ts';
+import { failed, type RunParts, type StepOfRun } from './run.parts.ts';
+import { answerText, RUN, type RunEvent, SEPARATOR, type ToolCall } from './run.ts';
 import { MAX_TOOL_CALLS } from './run.next.ts';
 import type { RunModel } from './run.answer.ts';
-import type { RunEvent, ToolCall } from './run.ts';
 
 /** Of the text of all steps, and of the reasoning of one: an interaction holds no more. */
 const MAX_CHARS = 100_000;

@@ -1,12 +1,9 @@
-import { ChannelRefusal } from './run.channel.ts';
-import type { RunInChannel, Said } from './run.channel.ts';
+import { ChannelRefusal, type RunInChannel, type Said } from './run.channel.ts';
 import type { StepOfRun } from './run.parts.ts';
 import { configOfResponse } from './run.mentions.ts';
 import { sourcesOf } from './run.sources.ts';
-import { answerText } from './run.ts';
-import { finishOf, modelOf } from './run.answer.ts';
-import type { RunModel } from './run.answer.ts';
-import type { Run, RunEvent } from './run.ts';
+import { answerText, type Run, type RunEvent } from './run.ts';
+import { finishOf, modelOf, type RunModel } from './run.answer.ts';
 
 /**
  * The metadata of a response: what wrote it, why it ended, from which sources.

@@ -1,10 +1,16 @@
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { Entities, entity } from '#libs/platform/entity/index.ts';
-import type { EntityCore } from '#libs/platform/entity/index.ts';
+import { Entities, entity, type EntityCore } from '#libs/platform/entity/index.ts';
 
-import { decideEnter, decideLeave, RUN_LANE, runLaneCodec, runLaneFold } from './run-lane.ts';
-import type { RunLaneEvent, RunLaneState } from './run-lane.ts';
+import {
+  decideEnter,
+  decideLeave,
+  RUN_LANE,
+  runLaneCodec,
+  type RunLaneEvent,
+  runLaneFold,
+  type RunLaneState,
+} from './run-lane.ts';
 
 type NoFacets = Record<never, never>;
 

@@ -10,9 +10,9 @@ import {
   MAX_WAITING_RUNS,
   replacedRuns,
   runLaneCodec,
+  type RunLaneEvent,
   runLaneFold,
 } from './run-lane.ts';
-import type { RunLaneEvent } from './run-lane.ts';
 import samples from './run-lane.events.samples.json' with { type: 'json' };
 
 describeStoredEvents('run lanes', runLaneCodec, samples);

@@ -4,14 +4,10 @@
  */
 import { z } from 'zod';
 
-import { accept, refuse } from '#libs/kernel/decider.ts';
-import type { Decision, Fold } from '#libs/kernel/decider.ts';
-import { changedBy, createdBy } from '#libs/kernel/entity.ts';
-import type { EntityState } from '#libs/kernel/entity.ts';
-import { derivedId } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
-import { defineEvents } from '#libs/platform/eventstore/index.ts';
-import type { EventOf } from '#libs/platform/eventstore/index.ts';
+import { accept, type Decision, type Fold, refuse } from '#libs/kernel/decider.ts';
+import { changedBy, createdBy, type EntityState } from '#libs/kernel/entity.ts';
+import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
+import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 
 /** Category of the streams, `runlane-<id>`: the runs of one agent in one channel, which take turns. */
 export const RUN_LANE = 'runlane';

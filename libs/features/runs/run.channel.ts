@@ -1,13 +1,13 @@
-import type {
-  Drafts,
-  FinalDetails,
-  InteractionCommands,
-  InteractionQueries,
-  InteractionRef,
+import {
+  type Drafts,
+  type FinalDetails,
+  type InteractionCommands,
+  interactionId,
+  type InteractionQueries,
+  type InteractionRef,
+  parseInteractionId,
 } from '#libs/features/interactions/index.ts';
-import { interactionId, parseInteractionId } from '#libs/features/interactions/index.ts';
-import { derivedId } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 

@@ -1,9 +1,7 @@
 import { z } from 'zod';
 
-import type { InteractionQueries } from '#libs/features/interactions/index.ts';
-import { parseInteractionId } from '#libs/features/interactions/index.ts';
-import { untrusted } from '#libs/platform/model/index.ts';
-import type { ModelMessage } from '#libs/platform/model/index.ts';
+import { type InteractionQueries, parseInteractionId } from '#libs/features/interactions/index.ts';
+import { type ModelMessage, untrusted } from '#libs/platform/model/index.ts';
 
 import type { Run } from './run.ts';
 

@@ -4,28 +4,24 @@ import { z } from 'zod';
 import { requireAgent } from '#libs/features/agents/index.ts';
 import type { InteractionRef } from '#libs/features/interactions/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { EntityReplies } from '#libs/platform/entity/index.ts';
-import type { RejectionErrors } from '#libs/platform/entity/index.ts';
+import { EntityReplies, type RejectionErrors } from '#libs/platform/entity/index.ts';
 import {
   commandContext,
   conflict,
+  type HttpApp,
   idParam,
   notFound,
+  type Principal,
   refuseIfMatch,
   routesTagged,
   text,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp, Principal } from '#libs/platform/http/index.ts';
 
 import { metadataOf } from './response.ts';
-import { ChannelRefusal, RunInChannel } from './run.channel.ts';
-import type { ChannelParts } from './run.channel.ts';
-import { conversationOf } from './run.conversation.ts';
-import type { ConversationQueries } from './run.conversation.ts';
-import { decideFailure, decideResponse, obstacleOf } from './run.external.ts';
-import type { ExternalRejection } from './run.external.ts';
-import { runSchema } from './run.read.ts';
-import type { Runs } from './run.read.ts';
+import { type ChannelParts, ChannelRefusal, RunInChannel } from './run.channel.ts';
+import { conversationOf, type ConversationQueries } from './run.conversation.ts';
+import { decideFailure, decideResponse, type ExternalRejection, obstacleOf } from './run.external.ts';
+import { type Runs, runSchema } from './run.read.ts';
 import type { Run } from './run.ts';
 
 interface Parts {

@@ -1,21 +1,15 @@
 import { reactor } from '#libs/platform/reactors/index.ts';
 import { endOf, inboxCodec, invocationFor } from '#libs/features/agents/index.ts';
-import { accept, refuse } from '#libs/kernel/decider.ts';
-import type { Decision } from '#libs/kernel/decider.ts';
-import { defineEvents } from '#libs/platform/eventstore/index.ts';
-import type { EventOf } from '#libs/platform/eventstore/index.ts';
+import { accept, type Decision, refuse } from '#libs/kernel/decider.ts';
+import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 
 import type { RunAgents } from './run.agent.ts';
-import { tellEnd } from './run.inbox.ts';
-import type { RunInboxes } from './run.inbox.ts';
-import { callWebhook } from './webhook.ts';
-import type { WebhookParts } from './webhook.ts';
+import { type RunInboxes, tellEnd } from './run.inbox.ts';
+import { callWebhook, type WebhookParts } from './webhook.ts';
 import { failed } from './run.parts.ts';
-import { runEntity } from './run.read.ts';
-import type { Runs } from './run.read.ts';
+import { runEntity, type Runs } from './run.read.ts';
 import { NO_USAGE } from '#libs/platform/model/index.ts';
-import { EXTERNAL, hasEnded, isAtAgent } from './run.ts';
-import type { Run, RunEvent, RunState } from './run.ts';
+import { EXTERNAL, hasEnded, isAtAgent, type Run, type RunEvent, type RunState } from './run.ts';
 
 /** From the claim of a run to the answer of its agent. */
 const ANSWER_TIMEOUT_MS = 600_000;

@@ -2,11 +2,18 @@ import { z } from 'zod';
 
 import { refuse } from '#libs/kernel/decider.ts';
 import { EntityReplies } from '#libs/platform/entity/index.ts';
-import { idParam, idReference, liveCommand, notFound, routesTagged } from '#libs/platform/http/index.ts';
-import type { HttpApp, LiveCommandType, Principal } from '#libs/platform/http/index.ts';
+import {
+  type HttpApp,
+  idParam,
+  idReference,
+  liveCommand,
+  type LiveCommandType,
+  notFound,
+  type Principal,
+  routesTagged,
+} from '#libs/platform/http/index.ts';
 
-import { runSchema } from './run.read.ts';
-import type { Runs } from './run.read.ts';
+import { type Runs, runSchema } from './run.read.ts';
 import { decideCancel } from './run.ts';
 
 const params = z.object({ id: idParam('Id of the run') });

@@ -2,8 +2,7 @@ import type { DeliveredInvocation, EndedInvocation } from '#libs/features/agents
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 
-import { EXTERNAL } from './run.ts';
-import type { Run } from './run.ts';
+import { EXTERNAL, type Run } from './run.ts';
 
 /** Port: what external agents are to answer. */
 export interface RunInboxes {

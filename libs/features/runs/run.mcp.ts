@@ -1,12 +1,10 @@
 import type { AgentTools, FoundServer, OfferedTool } from '#libs/features/agents/index.ts';
 import { admitText } from '#libs/kernel/text.ts';
-import { ToolServerError } from '#libs/platform/mcp/index.ts';
-import type { LeftOutTool } from '#libs/platform/mcp/index.ts';
+import { type LeftOutTool, ToolServerError } from '#libs/platform/mcp/index.ts';
 import { asText } from '#libs/platform/model/index.ts';
 
 import type { RunAgent } from './run.agent.ts';
-import { failure } from './run.tools.ts';
-import type { RunTool } from './run.tools.ts';
+import { failure, type RunTool } from './run.tools.ts';
 
 const MAX_RESULT_CHARS = 20_000;
 /** Names of tools that are left out for one reason. */

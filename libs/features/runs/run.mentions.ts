@@ -3,10 +3,8 @@ import { z } from 'zod';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 
-import { agentsBeside, isNamed, lineOf, mostAt } from './run.questions.ts';
-import type { QuestionParts } from './run.questions.ts';
-import { failure, MENTION_TOOL } from './run.tools.ts';
-import type { RunTool } from './run.tools.ts';
+import { agentsBeside, isNamed, lineOf, mostAt, type QuestionParts } from './run.questions.ts';
+import { failure, MENTION_TOOL, type RunTool } from './run.tools.ts';
 import type { Run } from './run.ts';
 
 const mentionInput = z.object({ agent: z.string().trim().min(1).max(256).describe('Id or name of the agent') });

@@ -1,6 +1,5 @@
 import { totalUsage } from './run.totals.ts';
-import { answerText } from './run.ts';
-import type { ModelStep, Run, Step, ToolCall } from './run.ts';
+import { answerText, type ModelStep, type Run, type Step, type ToolCall } from './run.ts';
 
 /** What follows from the steps that have finished. */
 export type NextStep =

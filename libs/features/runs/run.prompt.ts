@@ -1,7 +1,14 @@
 import { z } from 'zod';
 
-import { asText, boundedHistory, inOneLine, untrusted } from '#libs/platform/model/index.ts';
-import type { ModelCall, ModelMessage, ModelTool } from '#libs/platform/model/index.ts';
+import {
+  asText,
+  boundedHistory,
+  inOneLine,
+  type ModelCall,
+  type ModelMessage,
+  type ModelTool,
+  untrusted,
+} from '#libs/platform/model/index.ts';
 
 import type { RunAgent } from './run.agent.ts';
 import type { Run } from './run.ts';

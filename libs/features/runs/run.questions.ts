@@ -2,20 +2,27 @@ import { z } from 'zod';
 
 import { admitText } from '#libs/kernel/text.ts';
 import { MAX_HOPS } from '#libs/features/invocations/index.ts';
-import { derivedId, ENTITY_ID } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { derivedId, ENTITY_ID, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { inOneLine } from '#libs/platform/model/index.ts';
 import { reactor } from '#libs/platform/reactors/index.ts';
 
 import type { ListedAgent, RunAgent, RunAgents } from './run.agent.ts';
-import { runEntity } from './run.read.ts';
-import type { Runs } from './run.read.ts';
+import { runEntity, type Runs } from './run.read.ts';
 import { sourcesOf } from './run.sources.ts';
-import { ASK_TOOL, failure } from './run.tools.ts';
-import type { RunTool, ToolOutcome } from './run.tools.ts';
-import { answerText, decideAnswer, decideCancel, hasEnded, isWaiting } from './run.ts';
-import type { Question, QuestionReceived, Run, RunEvent, RunState } from './run.ts';
+import { ASK_TOOL, failure, type RunTool, type ToolOutcome } from './run.tools.ts';
+import {
+  answerText,
+  decideAnswer,
+  decideCancel,
+  hasEnded,
+  isWaiting,
+  type Question,
+  type QuestionReceived,
+  type Run,
+  type RunEvent,
+  type RunState,
+} from './run.ts';
 
 /** The asking run is answered after this time at the latest: well before its own time is over. */
 const ANSWER_TIMEOUT_MS = 300_000;

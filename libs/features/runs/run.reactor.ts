@@ -1,18 +1,15 @@
 import type { StreamEvent } from '#libs/kernel/event.ts';
-import { reactor } from '#libs/platform/reactors/index.ts';
-import type { Process } from '#libs/platform/reactors/index.ts';
+import { type Process, reactor } from '#libs/platform/reactors/index.ts';
 
 import { extractiveModel } from './extractive-model.ts';
 import { runModelStep } from './model-step.ts';
 import { complete, showEnd } from './response.ts';
 import { ChannelRefusal, RunInChannel } from './run.channel.ts';
 import { conversationOf } from './run.conversation.ts';
-import { failed } from './run.parts.ts';
-import type { RunParts, StepOfRun } from './run.parts.ts';
+import { failed, type RunParts, type StepOfRun } from './run.parts.ts';
 import { answerAsker, endQuestion, isAwaited } from './run.questions.ts';
 import { runEntity } from './run.read.ts';
-import { EXTERNAL, hasEnded, isAtAgent, isWaiting } from './run.ts';
-import type { Run, RunEvent, RunState } from './run.ts';
+import { EXTERNAL, hasEnded, isAtAgent, isWaiting, type Run, type RunEvent, type RunState } from './run.ts';
 import { takeTurn } from './run.turns.ts';
 import { runToolStep } from './tool-step.ts';
 import { overridesOf, temperatureOf } from './run.prompt.ts';

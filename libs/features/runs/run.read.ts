@@ -1,16 +1,24 @@
 import { z } from 'zod';
 
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { Entities, entity } from '#libs/platform/entity/index.ts';
-import type { EntityCore, EntityResult } from '#libs/platform/entity/index.ts';
+import { Entities, entity, type EntityCore, type EntityResult } from '#libs/platform/entity/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { costSchema, usageResource, usageSchema } from '#libs/platform/model/index.ts';
 import { foldStream, streamName } from '#libs/platform/readmodel/index.ts';
 
 import { totalCost, totalUsage } from './run.totals.ts';
-import { hasEnded, RUN, runCodec, runFold } from './run.ts';
+import {
+  hasEnded,
+  RUN,
+  type Run,
+  runCodec,
+  type RunEvent,
+  runFold,
+  type RunRequested,
+  type RunState,
+  type Step,
+} from './run.ts';
 import { finishOf, modelOf } from './run.answer.ts';
-import type { Run, RunEvent, RunRequested, RunState, Step } from './run.ts';
 
 const milliseconds = z.int().nullable();
 

@@ -2,8 +2,14 @@ import { createHash } from 'node:crypto';
 
 import type { TokenUsage } from '#libs/kernel/token-usage.ts';
 import type { Model } from '#libs/platform/model/index.ts';
-import { newSpanId, parseTraceparent, traceparentFor } from '#libs/platform/telemetry/index.ts';
-import type { EndedSpan, Spans, TraceContext } from '#libs/platform/telemetry/index.ts';
+import {
+  type EndedSpan,
+  newSpanId,
+  parseTraceparent,
+  type Spans,
+  type TraceContext,
+  traceparentFor,
+} from '#libs/platform/telemetry/index.ts';
 
 import { totalUsage } from './run.totals.ts';
 import type { NextStep } from './run.next.ts';

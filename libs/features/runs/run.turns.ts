@@ -4,20 +4,17 @@
  * the message of a user ends the runs that answer earlier messages, and its own run takes the turn once they have left.
  */
 import { parseInteractionId } from '#libs/features/interactions/index.ts';
-import { accept } from '#libs/kernel/decider.ts';
-import type { Decision } from '#libs/kernel/decider.ts';
+import { accept, type Decision } from '#libs/kernel/decider.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { defineEvents } from '#libs/platform/eventstore/index.ts';
 import { reactor } from '#libs/platform/reactors/index.ts';
 
-import { tellEnd } from './run.inbox.ts';
-import type { RunInboxes } from './run.inbox.ts';
+import { type RunInboxes, tellEnd } from './run.inbox.ts';
 import { isReplaced, replacedRuns, runLaneId } from './run-lane.ts';
 import type { RunLanes } from './run-lane.read.ts';
 import type { Runs } from './run.read.ts';
-import { decideCancel, hasEnded, RUN, runCodec } from './run.ts';
-import type { Run, RunEvent } from './run.ts';
+import { decideCancel, hasEnded, RUN, type Run, runCodec, type RunEvent } from './run.ts';
 
 export interface TurnParts {
   readonly inboxes: Pick<RunInboxes, 'end'>;

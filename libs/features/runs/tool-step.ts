@@ -1,7 +1,6 @@
 import type { RunEvent } from './run.ts';
 import type { StepOfRun } from './run.parts.ts';
-import { failure } from './run.tools.ts';
-import type { Asks, ToolOutcome } from './run.tools.ts';
+import { type Asks, failure, type ToolOutcome } from './run.tools.ts';
 import type { NextStep } from './run.next.ts';
 import type { Toolset } from './toolset.ts';
 

@@ -3,12 +3,10 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { RunAgent } from './run.agent.ts';
 import type { RunParts } from './run.parts.ts';
 import { overridesOf } from './run.prompt.ts';
-import { serverTools } from './run.mcp.ts';
-import type { MissedServer } from './run.mcp.ts';
+import { type MissedServer, serverTools } from './run.mcp.ts';
 import { mentionTool } from './run.mentions.ts';
 import { askTool } from './run.questions.ts';
-import { ASK_TOOL, MENTION_TOOL, readPageTool, searchTool } from './run.tools.ts';
-import type { RunTool } from './run.tools.ts';
+import { ASK_TOOL, MENTION_TOOL, readPageTool, type RunTool, searchTool } from './run.tools.ts';
 import type { Run } from './run.ts';
 
 export interface Toolset {

@@ -2,8 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { Readable } from 'node:stream';
 
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { retryAfterMs } from '#libs/platform/fetch/index.ts';
-import type { Fetcher } from '#libs/platform/fetch/index.ts';
+import { type Fetcher, retryAfterMs } from '#libs/platform/fetch/index.ts';
 import { RetryLater } from '#libs/platform/reactors/index.ts';
 
 import type { RunAgent, RunAgents } from './run.agent.ts';

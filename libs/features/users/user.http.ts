@@ -4,6 +4,7 @@ import { organizationReference, type Organizations } from '#libs/features/organi
 import { EntityReplies, type RejectionErrors } from '#libs/platform/entity/index.ts';
 import {
   conflict,
+  type HttpApp,
   httpUrl,
   idParam,
   pageMetaSchema,
@@ -12,7 +13,6 @@ import {
   routesTagged,
   text,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
 
 import type { Users } from './user.read.ts';
 import { decideUpdate, type UserRejection } from './user.ts';

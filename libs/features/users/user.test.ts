@@ -3,8 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { describeStoredEvents } from '#test/support/event-samples.ts';
 import { stateAfter } from '#test/support/log-events.ts';
 
-import { decideDeactivate, decideUpdate, userCodec, userFold } from './user.ts';
-import type { User, UserEvent } from './user.ts';
+import { decideDeactivate, decideUpdate, type User, userCodec, type UserEvent, userFold } from './user.ts';
 import samples from './user.events.samples.json' with { type: 'json' };
 
 describeStoredEvents('users', userCodec, samples);

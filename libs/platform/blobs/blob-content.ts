@@ -1,13 +1,11 @@
 /** What the adapters share: the names of blobs, and writing a content to a file. */
 import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
-import { readdir, rm, stat } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
+import { type FileHandle, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { storage } from './blob-faults.ts';
-import { BlobTooLarge } from './blob-store.ts';
-import type { Blob } from './blob-store.ts';
+import { type Blob, BlobTooLarge } from './blob-store.ts';
 
 const HASH = /^[0-9a-f]{64}$/;
 /** Chunks that are written together: each write takes the processor time of several copies. Sockets give up to 64 KiB. */

@@ -8,8 +8,15 @@ import { makeFolder } from '#libs/platform/files/index.ts';
 import { checked, isHash, nullIfMissing, removeAbandoned, statOrNull, writeContent } from './blob-content.ts';
 import { OtherContent, storage } from './blob-faults.ts';
 import type { Blob, BlobStore, ByteRange } from './blob-store.ts';
-import { checkedContent, checkedStream, NoSuchBlob, nullIfNoSuchBlob, rereading, wholeOf } from './checked-content.ts';
-import type { BlobSource } from './checked-content.ts';
+import {
+  type BlobSource,
+  checkedContent,
+  checkedStream,
+  NoSuchBlob,
+  nullIfNoSuchBlob,
+  rereading,
+  wholeOf,
+} from './checked-content.ts';
 
 /** A removal takes milliseconds: an older file in `removed` is what a killed process has left behind. */
 /** Hexadecimal digits at the start of a removed file's name. */

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { open, rm } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
+import { type FileHandle, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Readable } from 'node:stream';
@@ -14,10 +13,16 @@ import { pause, retry } from '#libs/platform/lifecycle/index.ts';
 import { checked, isHash, removeAbandoned, writeContent } from './blob-content.ts';
 import { storage } from './blob-faults.ts';
 import type { Blob, BlobStore, ByteRange } from './blob-store.ts';
-import { checkedContent, checkedStream, NoSuchBlob, nullIfNoSuchBlob, rereading, wholeOf } from './checked-content.ts';
-import type { BlobSource } from './checked-content.ts';
-import { connectS3, contentOfReply, IDLE_MS, mayPass, nullIfNotFound, putSigned } from './s3-client.ts';
-import type { S3Options } from './s3-client.ts';
+import {
+  type BlobSource,
+  checkedContent,
+  checkedStream,
+  NoSuchBlob,
+  nullIfNoSuchBlob,
+  rereading,
+  wholeOf,
+} from './checked-content.ts';
+import { connectS3, contentOfReply, IDLE_MS, mayPass, nullIfNotFound, putSigned, type S3Options } from './s3-client.ts';
 
 /** Of requests with a content, which the SDK does not repeat. */
 const PUT_ATTEMPTS = 3;

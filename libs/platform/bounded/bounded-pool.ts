@@ -1,7 +1,5 @@
-import { BoundedProcess } from './bounded-process.ts';
-import type { ProcessLimits } from './bounded-process.ts';
-import { TaskError } from './bounded-task.ts';
-import type { TaskAnswer } from './bounded-task.ts';
+import { BoundedProcess, type ProcessLimits } from './bounded-process.ts';
+import { type TaskAnswer, TaskError } from './bounded-task.ts';
 
 export interface BoundedPoolOptions extends Omit<ProcessLimits, 'maxProcessorSeconds'> {
   /** Processes at once, each for the tasks of another group. */

@@ -1,5 +1,4 @@
-import { TaskError } from './bounded-task.ts';
-import type { Task, TaskReply } from './bounded-task.ts';
+import { type Task, TaskError, type TaskReply } from './bounded-task.ts';
 
 export interface ServeOptions {
   /** Memory of WebAssembly never shrinks: a process that holds more than this after a task is replaced. */

@@ -1,22 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
-import { accept, refuse } from '#libs/kernel/decider.ts';
-import type { Rejection } from '#libs/kernel/decider.ts';
-import { NO_EVENTS } from '#libs/kernel/event.ts';
-import type { DomainEvent } from '#libs/kernel/event.ts';
+import { accept, refuse, type Rejection } from '#libs/kernel/decider.ts';
+import { type DomainEvent, NO_EVENTS } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { defineEvents } from '#libs/platform/eventstore/index.ts';
-import type { EventOf } from '#libs/platform/eventstore/index.ts';
+import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 import { composeProjections } from '#libs/platform/readmodel/compose-projections.ts';
 import type { Projection } from '#libs/platform/readmodel/projection.ts';
 import type { Lookup } from '#libs/platform/readmodel/read-model.ts';
 
 import type { CommandContext } from './command-context.ts';
-import { runnerOfEvents, runnerOfPart } from './command-runner.ts';
-import type { CommandRunner } from './command-runner.ts';
-import { decideBatch } from './decide-batch.ts';
-import type { CommandResult, Decide } from './decide-batch.ts';
+import { type CommandRunner, runnerOfEvents, runnerOfPart } from './command-runner.ts';
+import { type CommandResult, type Decide, decideBatch } from './decide-batch.ts';
 import type { Tip } from './entity-stream.ts';
 import { Lookups } from './lookups.ts';
 

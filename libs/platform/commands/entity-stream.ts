@@ -1,13 +1,24 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import type { Timestamp } from '#libs/kernel/clock.ts';
-import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
-import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
+import {
+  type DomainEvent,
+  NO_EVENTS,
+  type StreamEvent,
+  type StreamRevision,
+  streamRevision,
+} from '#libs/kernel/event.ts';
 import { StreamGone } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { appendExactly, textOf } from '#libs/platform/eventstore/index.ts';
-import { entityKeys, streamName, writeOfAppended } from '#libs/platform/readmodel/index.ts';
-import type { AppendedRun, EntityWrite, Projection } from '#libs/platform/readmodel/index.ts';
+import {
+  type AppendedRun,
+  entityKeys,
+  type EntityWrite,
+  type Projection,
+  streamName,
+  writeOfAppended,
+} from '#libs/platform/readmodel/index.ts';
 
 import type { CommandHandlerOptions, CommandStores } from './command-context.ts';
 import type { RecentCommands } from './repeated-command.ts';

@@ -3,19 +3,27 @@ import { systemClock } from '#libs/kernel/clock.ts';
 import type { Actor, DomainEvent, StreamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import { newId, type EntityId } from '#libs/kernel/ids.ts';
-import { CommandHandler } from '#libs/platform/commands/index.ts';
-import type {
-  CommandContext,
-  CommandHandlerOptions,
-  CommandResult,
-  CommandRunner,
-  CommandStores,
+import {
+  type CommandContext,
+  CommandHandler,
+  type CommandHandlerOptions,
+  type CommandResult,
+  type CommandRunner,
+  type CommandStores,
 } from '#libs/platform/commands/index.ts';
 import type { Document, DocumentPage, EntityReader, ListPage } from '#libs/platform/readmodel/index.ts';
 
 import type { EventStreams } from './event-streams.ts';
-import { entityOf, facetsOfFilter, isDeleted } from './entity.ts';
-import type { AnyState, EntityOf, EntityType, Facets, FilterOf } from './entity.ts';
+import {
+  type AnyState,
+  entityOf,
+  type EntityOf,
+  type EntityType,
+  type Facets,
+  facetsOfFilter,
+  type FilterOf,
+  isDeleted,
+} from './entity.ts';
 
 /** The stores that entities live in, and how their commands run. */
 export interface EntityCore extends CommandStores {

@@ -6,14 +6,12 @@ import type { ChannelSequence, DomainEvent } from '#libs/kernel/event.ts';
 import { Fault, storeUnavailable, StreamGone } from '#libs/kernel/faults.ts';
 import { STREAM_CLOSE, type StreamCloseCode } from '#libs/platform/http/index.ts';
 import { backoffMs, pause, within } from '#libs/platform/lifecycle/index.ts';
-import { decodeLiveMessage, FRAME_FLAG, frameType, entityTopic } from '#libs/platform/live/index.ts';
-import type { EventFrame } from '#libs/platform/live/index.ts';
+import { decodeLiveMessage, entityTopic, type EventFrame, FRAME_FLAG, frameType } from '#libs/platform/live/index.ts';
 import type { EntityRef } from '#libs/platform/readmodel/index.ts';
 import type { TopicSubscription } from '#libs/platform/redis/index.ts';
 import { drained, StalledWrites } from '#libs/platform/websocket/index.ts';
 
-import { EntityLog } from './entity-log.ts';
-import type { LoggedType } from './entity-log.ts';
+import { EntityLog, type LoggedType } from './entity-log.ts';
 import type { EventStreams } from './event-streams.ts';
 
 const LISTEN_TIMEOUT_MS = 5_000;

@@ -1,9 +1,7 @@
-import { streamRevision } from '#libs/kernel/event.ts';
-import type { DomainEvent, StreamRevision } from '#libs/kernel/event.ts';
+import { type DomainEvent, streamRevision, type StreamRevision } from '#libs/kernel/event.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import type { EventFrame } from '#libs/platform/live/index.ts';
-import { frameOfStored, streamName } from '#libs/platform/readmodel/index.ts';
-import type { EntityRef, Projection } from '#libs/platform/readmodel/index.ts';
+import { type EntityRef, frameOfStored, type Projection, streamName } from '#libs/platform/readmodel/index.ts';
 
 const PAGE_EVENTS = 500;
 const PAGE_CHARACTERS = 1024 * 1024;

@@ -11,6 +11,7 @@ import {
   notFound,
   notModified,
   openPage,
+  type PageQuery,
   requireEventStreams,
   sendEventStreamHead,
   sendJson,
@@ -18,7 +19,6 @@ import {
   sequenceNotReached,
   setPosition,
 } from '#libs/platform/http/index.ts';
-import type { PageQuery } from '#libs/platform/http/index.ts';
 import { headOf, refuseDeleted, streamName } from '#libs/platform/readmodel/index.ts';
 
 import { EntityEventStream } from './entity-event-stream.ts';

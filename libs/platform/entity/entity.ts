@@ -2,10 +2,15 @@ import type { Fold } from '#libs/kernel/decider.ts';
 import type { EntityState } from '#libs/kernel/entity.ts';
 import type { DomainEvent } from '#libs/kernel/event.ts';
 import type { EventCodec } from '#libs/platform/eventstore/index.ts';
-import { FRAME_FLAG } from '#libs/platform/live/index.ts';
-import type { EventContent } from '#libs/platform/live/index.ts';
-import { ALL_ORGANIZATIONS, encodeDocument, listMember, withFrames } from '#libs/platform/readmodel/index.ts';
-import type { ProjectedEvent, Projection } from '#libs/platform/readmodel/index.ts';
+import { type EventContent, FRAME_FLAG } from '#libs/platform/live/index.ts';
+import {
+  ALL_ORGANIZATIONS,
+  encodeDocument,
+  listMember,
+  type ProjectedEvent,
+  type Projection,
+  withFrames,
+} from '#libs/platform/readmodel/index.ts';
 
 /** Folded states that are objects are entities; `null` and texts stand for an entity that does not exist. */
 export type AnyState = EntityState | string | null;

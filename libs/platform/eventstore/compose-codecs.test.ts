@@ -4,8 +4,7 @@ import { z } from 'zod';
 import { streamRevision } from '#libs/kernel/event.ts';
 import { logMetadata } from '#test/support/log-events.ts';
 
-import { composeCodecs, defineEvents } from './event-codec.ts';
-import type { EventCodec, EventOf } from './event-codec.ts';
+import { composeCodecs, defineEvents, type EventCodec, type EventOf } from './event-codec.ts';
 import type { StoredEvent } from './event-store.ts';
 
 const names = defineEvents({ 'Renamed.v1': z.object({ name: z.string() }) });

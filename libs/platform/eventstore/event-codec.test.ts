@@ -1,10 +1,8 @@
 import { expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
-import { streamRevision } from '#libs/kernel/event.ts';
-import type { EventMetadata } from '#libs/kernel/event.ts';
+import { type EventMetadata, streamRevision } from '#libs/kernel/event.ts';
 import { CorruptEventError } from '#libs/kernel/faults.ts';
-import { defineEvents, encodeMetadata, upcast } from './event-codec.ts';
-import type { EventOf } from './event-codec.ts';
+import { defineEvents, encodeMetadata, type EventOf, upcast } from './event-codec.ts';
 import type { StoredEvent } from './event-store.ts';
 
 const metadata: EventMetadata = {

@@ -3,8 +3,14 @@ import type { GlobalPosition, StreamRevision } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { backoffMs, pause, type BackoffOptions } from '#libs/platform/lifecycle/index.ts';
 import type { EventStoreConnection } from './connection.ts';
-import { checkFeedOptions, DEFAULT_MAX_BATCH } from './event-feed.ts';
-import type { LogFeed, FeedItem, FeedOptions, LogStart } from './event-feed.ts';
+import {
+  checkFeedOptions,
+  DEFAULT_MAX_BATCH,
+  type FeedItem,
+  type FeedOptions,
+  type LogFeed,
+  type LogStart,
+} from './event-feed.ts';
 import { EventPull, toStoredEvent } from './event-pull.ts';
 import { comparePositions } from './position.ts';
 

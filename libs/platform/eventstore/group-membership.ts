@@ -1,5 +1,8 @@
-import type { PersistentSubscriptionToAll, PersistentSubscriptionToAllResolvedEvent } from '@eventstore/db-client';
-import { PARK } from '@eventstore/db-client';
+import {
+  PARK,
+  type PersistentSubscriptionToAll,
+  type PersistentSubscriptionToAllResolvedEvent,
+} from '@eventstore/db-client';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { admitText } from '#libs/kernel/text.ts';
 

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
-import { pipeline, Transform } from 'node:stream';
-import type { Duplex, Readable } from 'node:stream';
+import { type Duplex, pipeline, type Readable, Transform } from 'node:stream';
 import * as zlib from 'node:zlib';
 
 import { FetchError, TransferError } from './fetch-error.ts';

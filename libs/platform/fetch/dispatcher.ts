@@ -1,8 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { Agent } from 'undici';
 
-import { guardedConnector } from './guarded-connector.ts';
-import type { ConnectionRules } from './guarded-connector.ts';
+import { type ConnectionRules, guardedConnector } from './guarded-connector.ts';
 
 const MAX_HEADER_BYTES = 32 * 1024;
 const CONNECTIONS_PER_ORIGIN = 8;

@@ -5,12 +5,10 @@ import type { Dispatcher } from 'undici';
 import type { AllowedHost } from '#libs/platform/config/index.ts';
 import type { Metrics } from '#libs/platform/telemetry/index.ts';
 
-import { decodedBody, isTooLong, tooLarge } from './body.ts';
-import type { BodyRules } from './body.ts';
+import { type BodyRules, decodedBody, isTooLong, tooLarge } from './body.ts';
 import type { GroupedDispatchers } from './dispatcher.ts';
 import { FetchError, fetchErrorOf, TransferError } from './fetch-error.ts';
-import { followRedirects } from './follow-redirects.ts';
-import type { RedirectOptions } from './follow-redirects.ts';
+import { followRedirects, type RedirectOptions } from './follow-redirects.ts';
 import { resolverOf, systemResolver } from './resolver.ts';
 import { isAllowedUrl, parseTarget } from './target.ts';
 

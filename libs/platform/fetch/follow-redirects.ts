@@ -5,8 +5,7 @@ import type { Dispatcher } from 'undici';
 import type { AllowedHost } from '#libs/platform/config/index.ts';
 
 import { FetchError } from './fetch-error.ts';
-import { dispatchOptionsOf, locationOf, redirected, requestOf } from './request.ts';
-import type { RequestOptions } from './request.ts';
+import { dispatchOptionsOf, locationOf, redirected, requestOf, type RequestOptions } from './request.ts';
 import { parseTarget } from './target.ts';
 
 const DEFAULT_MAX_REDIRECTS = 5;

@@ -9,9 +9,9 @@ import {
   isWellFormedApiKey,
   keyOf,
   presentedKey,
+  type Principal,
   requireScope,
 } from './auth.ts';
-import type { Principal } from './auth.ts';
 
 test.each([
   ['key', 'key'],

@@ -1,5 +1,4 @@
-import { FetchError } from '#libs/platform/fetch/index.ts';
-import type { Fetcher } from '#libs/platform/fetch/index.ts';
+import { type Fetcher, FetchError } from '#libs/platform/fetch/index.ts';
 
 import { invalid } from './errors.ts';
 

@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 
-import { parseTraceparent } from '#libs/platform/telemetry/index.ts';
-import type { Spans } from '#libs/platform/telemetry/index.ts';
+import { parseTraceparent, type Spans } from '#libs/platform/telemetry/index.ts';
 
 import type { HttpApp } from './server-options.ts';
 

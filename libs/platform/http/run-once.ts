@@ -4,8 +4,7 @@ import type { z } from 'zod';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 
 import { invalid } from './errors.ts';
-import { idempotencyInFlight } from './idempotency.ts';
-import type { IdempotencyStore } from './idempotency.ts';
+import { idempotencyInFlight, type IdempotencyStore } from './idempotency.ts';
 
 /**
  * Runs the part of a request that must not be repeated, for routes with `config.handlesIdempotencyKey`: their replies are

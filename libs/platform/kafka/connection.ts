@@ -1,5 +1,13 @@
-import { Kafka, logLevel } from 'kafkajs';
-import type { Admin, Consumer, logCreator, Message, Producer, SASLOptions } from 'kafkajs';
+import {
+  type Admin,
+  type Consumer,
+  Kafka,
+  type logCreator,
+  logLevel,
+  type Message,
+  type Producer,
+  type SASLOptions,
+} from 'kafkajs';
 import { Fault } from '#libs/kernel/faults.ts';
 import { tlsOptionsOf, type KafkaConfig, type KafkaSasl, type TlsFiles } from '#libs/platform/config/index.ts';
 import { retry, settledWithin, type LifecycleLog } from '#libs/platform/lifecycle/index.ts';

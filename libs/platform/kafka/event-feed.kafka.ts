@@ -1,12 +1,13 @@
 import { Fault } from '#libs/kernel/faults.ts';
 import type { GlobalPosition } from '#libs/kernel/event.ts';
-import { checkFeedOptions, comparePositions } from '#libs/platform/eventstore/index.ts';
-import type {
-  PartitionedFeed,
-  FeedItem,
-  FeedOptions,
-  PartitionEnd,
-  ReadCheckpoints,
+import {
+  checkFeedOptions,
+  comparePositions,
+  type FeedItem,
+  type FeedOptions,
+  type PartitionedFeed,
+  type PartitionEnd,
+  type ReadCheckpoints,
 } from '#libs/platform/eventstore/index.ts';
 import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
 import { kafkaFault } from './kafka-errors.ts';

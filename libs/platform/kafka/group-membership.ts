@@ -1,7 +1,13 @@
 import type { Admin, Batch, Consumer, EachBatchPayload, KafkaMessage } from 'kafkajs';
 import type { GlobalPosition } from '#libs/kernel/event.ts';
-import { comparePositions, DEFAULT_MAX_BATCH } from '#libs/platform/eventstore/index.ts';
-import type { FeedItem, FeedOptions, ReadCheckpoints, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import {
+  comparePositions,
+  DEFAULT_MAX_BATCH,
+  type FeedItem,
+  type FeedOptions,
+  type ReadCheckpoints,
+  type StoredEvent,
+} from '#libs/platform/eventstore/index.ts';
 import { disconnect, type KafkaConnection } from './connection.ts';
 import { DeliveryQueue, settled } from './delivery-queue.ts';
 import { FetchGaps } from './fetch-gaps.ts';

@@ -1,6 +1,11 @@
 import type { GlobalPosition } from '#libs/kernel/event.ts';
-import { comparePositions, decodePosition, encodePosition, holdsEvent } from '#libs/platform/eventstore/index.ts';
-import type { WitnessedLog } from '#libs/platform/eventstore/index.ts';
+import {
+  comparePositions,
+  decodePosition,
+  encodePosition,
+  holdsEvent,
+  type WitnessedLog,
+} from '#libs/platform/eventstore/index.ts';
 import { NOTHING_PUBLISHED, type RelayCheckpoint } from './relay-checkpoint.ts';
 
 /** The position of a log without events. */

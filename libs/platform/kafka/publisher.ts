@@ -1,8 +1,13 @@
 import type { Message } from 'kafkajs';
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
-import { comparePositions, encodePosition } from '#libs/platform/eventstore/index.ts';
-import type { LogFeed, LogStart, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import {
+  comparePositions,
+  encodePosition,
+  type LogFeed,
+  type LogStart,
+  type StoredEvent,
+} from '#libs/platform/eventstore/index.ts';
 import type { KafkaConnection, Undelivered } from './connection.ts';
 import { describeError } from './kafka-errors.ts';
 import { earliest, resumingTogether, type PublishedEvent, type RelayCheckpoint } from './relay-checkpoint.ts';

@@ -2,8 +2,7 @@ import type { EventSourceMessage } from 'eventsource-parser';
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 
 import { isObject, parsedJson } from '#libs/kernel/json.ts';
-import { FetchError } from '#libs/platform/fetch/index.ts';
-import type { FetchFailure } from '#libs/platform/fetch/index.ts';
+import { FetchError, type FetchFailure } from '#libs/platform/fetch/index.ts';
 
 import { quoted, refusalIn, sentenceOf, textOf } from './server-words.ts';
 import { ToolServerError } from './tool-server-error.ts';

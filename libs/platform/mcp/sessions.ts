@@ -2,8 +2,7 @@ import type { Client } from '@modelcontextprotocol/client';
 import { LRUCache } from 'lru-cache';
 
 import { VERSION } from '#libs/platform/config/index.ts';
-import { FetchError, fetchLike } from '#libs/platform/fetch/index.ts';
-import type { Fetcher } from '#libs/platform/fetch/index.ts';
+import { type Fetcher, FetchError, fetchLike } from '#libs/platform/fetch/index.ts';
 import { unlessAborted } from '#libs/platform/lifecycle/index.ts';
 
 import { Exchange, UNSUPPORTED_VERSION } from './exchange.ts';

@@ -3,13 +3,10 @@ import { z } from 'zod';
 import { isObject } from '#libs/kernel/json.ts';
 import type { Fetcher } from '#libs/platform/fetch/index.ts';
 
-import { readResult } from './remote-result.ts';
-import type { RemoteResult } from './remote-result.ts';
-import { readTool } from './remote-tool.ts';
-import type { LeftOutTool, RemoteTool } from './remote-tool.ts';
+import { readResult, type RemoteResult } from './remote-result.ts';
+import { type LeftOutTool, readTool, type RemoteTool } from './remote-tool.ts';
 import { textOf } from './server-words.ts';
-import { Sessions } from './sessions.ts';
-import type { Session, ToolServerAccess, ToolServerLimits } from './sessions.ts';
+import { type Session, Sessions, type ToolServerAccess, type ToolServerLimits } from './sessions.ts';
 import { ToolServerError } from './tool-server-error.ts';
 
 /** What a server has. */

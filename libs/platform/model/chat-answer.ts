@@ -1,11 +1,9 @@
-import { isObject } from '#libs/kernel/json.ts';
-import type { JsonObject } from '#libs/kernel/json.ts';
+import { isObject, type JsonObject } from '#libs/kernel/json.ts';
 import { admitText } from '#libs/kernel/text.ts';
 
 import { ChatCalls } from './chat-calls.ts';
 import { EndpointError, statusOfError } from './model.failures.ts';
-import { NO_USAGE } from './model.ts';
-import type { ModelEnd, ModelFinish, ModelPart, ModelTool, ModelUsage } from './model.ts';
+import { type ModelEnd, type ModelFinish, type ModelPart, type ModelTool, type ModelUsage, NO_USAGE } from './model.ts';
 import { OpaqueMembers, sentMessage } from './sent-message.ts';
 import { ThinkTags } from './think-tags.ts';
 import { TextFlow } from './text-flow.ts';

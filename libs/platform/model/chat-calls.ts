@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto';
 
-import { isNestedDeeperThan, isObject, parsedJson } from '#libs/kernel/json.ts';
-import type { JsonObject } from '#libs/kernel/json.ts';
+import { isNestedDeeperThan, isObject, type JsonObject, parsedJson } from '#libs/kernel/json.ts';
 import { admitJson, admitText } from '#libs/kernel/text.ts';
 
 import type { ModelPart, ModelTool } from './model.ts';

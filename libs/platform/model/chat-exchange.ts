@@ -3,14 +3,18 @@ import type { Readable } from 'node:stream';
 import { backoffMs, pause, within } from '#libs/platform/lifecycle/index.ts';
 
 import { ChatAnswer } from './chat-answer.ts';
-import { requestOf } from './chat-request.ts';
-import type { ChatRequest } from './chat-request.ts';
+import { type ChatRequest, requestOf } from './chat-request.ts';
 import { ChunkReader, release } from './chat-stream.ts';
-import { Deadlines } from './model.deadlines.ts';
-import type { ModelLimits } from './model.deadlines.ts';
+import { Deadlines, type ModelLimits } from './model.deadlines.ts';
 import { EndpointError, Failure, failureOf } from './model.failures.ts';
-import { NO_USAGE } from './model.ts';
-import type { ModelCall, ModelEnd, ModelFailure, ModelPart, ModelUsage } from './model.ts';
+import {
+  type ModelCall,
+  type ModelEnd,
+  type ModelFailure,
+  type ModelPart,
+  type ModelUsage,
+  NO_USAGE,
+} from './model.ts';
 import { refusedBy } from './refusals.ts';
 import { sourceOf } from './sent-message.ts';
 

@@ -2,8 +2,7 @@ import type { Readable } from 'node:stream';
 
 import { createParser } from 'eventsource-parser';
 
-import { isObject, parsedJson } from '#libs/kernel/json.ts';
-import type { JsonObject } from '#libs/kernel/json.ts';
+import { isObject, type JsonObject, parsedJson } from '#libs/kernel/json.ts';
 
 import { admitText } from '#libs/kernel/text.ts';
 

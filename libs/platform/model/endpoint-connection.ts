@@ -1,6 +1,10 @@
 import { allowedHostOf } from '#libs/platform/config/index.ts';
-import { createFetcher } from '#libs/platform/fetch/index.ts';
-import type { FetcherOptions, FetchOptions, OpenedResponse } from '#libs/platform/fetch/index.ts';
+import {
+  createFetcher,
+  type FetcherOptions,
+  type FetchOptions,
+  type OpenedResponse,
+} from '#libs/platform/fetch/index.ts';
 
 /** Requests under way; further ones wait. */
 const CONNECTIONS = 256;

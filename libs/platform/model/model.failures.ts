@@ -1,5 +1,4 @@
-import { isObject, parsedJson } from '#libs/kernel/json.ts';
-import type { JsonObject } from '#libs/kernel/json.ts';
+import { isObject, type JsonObject, parsedJson } from '#libs/kernel/json.ts';
 import { admitText } from '#libs/kernel/text.ts';
 import { FetchError, retryAfterMs } from '#libs/platform/fetch/index.ts';
 

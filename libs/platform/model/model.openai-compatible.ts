@@ -4,8 +4,7 @@ import { LRUCache } from 'lru-cache';
 
 import type { FetcherOptions } from '#libs/platform/fetch/index.ts';
 
-import { ChatExchange } from './chat-exchange.ts';
-import type { ChatEndpoint, ModelPrices } from './chat-exchange.ts';
+import { type ChatEndpoint, ChatExchange, type ModelPrices } from './chat-exchange.ts';
 import { textOf } from './chat-stream.ts';
 import { endpointConnection } from './endpoint-connection.ts';
 import type { ModelLimits } from './model.deadlines.ts';

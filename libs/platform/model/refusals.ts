@@ -1,9 +1,7 @@
 import { isObject } from '#libs/kernel/json.ts';
 
-import { SYSTEM_ROLE, toolName } from './chat-request.ts';
-import type { ChatRequest } from './chat-request.ts';
-import { sentenceOf } from './model.failures.ts';
-import type { EndpointError } from './model.failures.ts';
+import { type ChatRequest, SYSTEM_ROLE, toolName } from './chat-request.ts';
+import { type EndpointError, sentenceOf } from './model.failures.ts';
 
 /** Members of a request that it can do without. */
 const OPTIONAL = [

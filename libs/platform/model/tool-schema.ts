@@ -1,7 +1,6 @@
 import { z } from 'zod';
 
-import { isObject } from '#libs/kernel/json.ts';
-import type { JsonObject } from '#libs/kernel/json.ts';
+import { isObject, type JsonObject } from '#libs/kernel/json.ts';
 
 import { admitText } from '#libs/kernel/text.ts';
 

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { FairSlots } from './fair-slots.ts';
-import type { SlotLimits, SlotUse } from './fair-slots.ts';
+import { FairSlots, type SlotLimits, type SlotUse } from './fair-slots.ts';
 
 interface Item {
   readonly name: string;

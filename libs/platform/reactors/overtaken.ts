@@ -1,5 +1,4 @@
-import type { StreamRevision } from '#libs/kernel/event.ts';
-import { streamRevision } from '#libs/kernel/event.ts';
+import { type StreamRevision, streamRevision } from '#libs/kernel/event.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { pause } from '#libs/platform/lifecycle/index.ts';
 

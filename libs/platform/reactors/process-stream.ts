@@ -1,12 +1,16 @@
 import type { LRUCache } from 'lru-cache';
 
 import type { Timestamp } from '#libs/kernel/clock.ts';
-import type { DomainEvent, EventMetadata, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
-import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
-import { eventIdOf } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
-import { appendExactly, encodeMetadata } from '#libs/platform/eventstore/index.ts';
-import type { EventStore, StoreClock } from '#libs/platform/eventstore/index.ts';
+import {
+  type DomainEvent,
+  type EventMetadata,
+  NO_EVENTS,
+  type StreamEvent,
+  type StreamRevision,
+  streamRevision,
+} from '#libs/kernel/event.ts';
+import { type EntityId, eventIdOf } from '#libs/kernel/ids.ts';
+import { appendExactly, encodeMetadata, type EventStore, type StoreClock } from '#libs/platform/eventstore/index.ts';
 
 import type { ProcessStreams } from './reactor.ts';
 

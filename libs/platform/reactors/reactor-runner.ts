@@ -1,16 +1,12 @@
 import { LRUCache } from 'lru-cache';
 
 import type { ConsumerGroups, Delivery, StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
-import type { LifecycleLog } from '#libs/platform/lifecycle/index.ts';
+import { backoffMs, type LifecycleLog, pause } from '#libs/platform/lifecycle/index.ts';
 
-import { FairSlots } from './fair-slots.ts';
-import type { SlotUse } from './fair-slots.ts';
-import { GROUP_PREFIX, groupNameOf, reactorNameOf, RetryLater } from './reactor.ts';
-import type { AnyReactor } from './reactor.ts';
+import { FairSlots, type SlotUse } from './fair-slots.ts';
+import { type AnyReactor, GROUP_PREFIX, groupNameOf, reactorNameOf, RetryLater } from './reactor.ts';
 import type { ProcessTips } from './process-stream.ts';
-import { concerns, Step } from './step.ts';
-import type { AnyStep, StepContext, StepResult } from './step.ts';
+import { type AnyStep, concerns, Step, type StepContext, type StepResult } from './step.ts';
 
 export interface ReactorRunnerOptions extends StepContext {
   readonly groups: ConsumerGroups;

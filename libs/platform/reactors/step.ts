@@ -2,19 +2,21 @@ import { LRUCache } from 'lru-cache';
 
 import { systemClock } from '#libs/kernel/clock.ts';
 import { foldEvents } from '#libs/kernel/decider.ts';
-import type { DomainEvent, EventMetadata, StreamEvent } from '#libs/kernel/event.ts';
-import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
+import {
+  type DomainEvent,
+  type EventMetadata,
+  NO_EVENTS,
+  type StreamEvent,
+  streamRevision,
+} from '#libs/kernel/event.ts';
 import { Fault, StreamGone } from '#libs/kernel/faults.ts';
-import { derivedId, newId } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
-import { metadataOf } from '#libs/platform/commands/index.ts';
-import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { derivedId, type EntityId, newId } from '#libs/kernel/ids.ts';
+import { type CommandContext, metadataOf } from '#libs/platform/commands/index.ts';
 import type { EventStore, StoreClock, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { unlessAborted, withTimeLimit } from '#libs/platform/lifecycle/index.ts';
 
 import type { SlotUse } from './fair-slots.ts';
-import { ProcessStream } from './process-stream.ts';
-import type { ProcessTip, ProcessTips } from './process-stream.ts';
+import { ProcessStream, type ProcessTip, type ProcessTips } from './process-stream.ts';
 import type { AnyReactor, EndedProcess, GivenUp, Process, Reactor } from './reactor.ts';
 
 /** What became of one attempt at one event. */

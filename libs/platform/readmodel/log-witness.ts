@@ -1,7 +1,6 @@
 import { z } from 'zod';
 
-import { encodePosition, holdsEvent } from '#libs/platform/eventstore/index.ts';
-import type { StoredEvent, WitnessedLog } from '#libs/platform/eventstore/index.ts';
+import { encodePosition, holdsEvent, type StoredEvent, type WitnessedLog } from '#libs/platform/eventstore/index.ts';
 import { textsOf, type RedisClient } from '#libs/platform/redis/index.ts';
 
 import { parseStreamName } from './projection.ts';

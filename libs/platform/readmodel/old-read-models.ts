@@ -4,10 +4,11 @@ import {
   commonPrefix,
   LAST_COMMON_VERSION,
   projectionKeys,
+  type ProjectionKeys,
   projectionKeysUnder,
+  type ReadModelName,
   readModelPrefix,
 } from './read-model.keys.ts';
-import type { ProjectionKeys, ReadModelName } from './read-model.keys.ts';
 
 /** Read models of an older version, and the checkpoint of the ones that have replaced them. */
 interface Old {

@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto';
 
 import type { GlobalPosition } from '#libs/kernel/event.ts';
-import { decodePosition, encodePosition } from '#libs/platform/eventstore/index.ts';
-import type { PartitionEnd, PartitionCheckpoint } from '#libs/platform/eventstore/index.ts';
+import {
+  decodePosition,
+  encodePosition,
+  type PartitionCheckpoint,
+  type PartitionEnd,
+} from '#libs/platform/eventstore/index.ts';
 import { FunctionLibrary, type RedisClient } from '#libs/platform/redis/index.ts';
 
 import { groupsOf, PROJECTION_FUNCTIONS, type ProjectionStart } from './projection-state.ts';

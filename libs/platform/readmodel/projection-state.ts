@@ -6,8 +6,15 @@ import { comparePositions, decodePosition, encodePosition } from '#libs/platform
 import { FunctionLibrary, textsOf, type RedisClient } from '#libs/platform/redis/index.ts';
 
 import { LogWitness } from './log-witness.ts';
-import { ownerOf, partitionsKey, projectionKeys, readModelPrefix, READ_MODELS_PREFIX } from './read-model.keys.ts';
-import type { ProjectionKeys, ReadModelName } from './read-model.keys.ts';
+import {
+  ownerOf,
+  partitionsKey,
+  projectionKeys,
+  type ProjectionKeys,
+  READ_MODELS_PREFIX,
+  type ReadModelName,
+  readModelPrefix,
+} from './read-model.keys.ts';
 import { READ_MODEL_FUNCTIONS } from './read-model.ts';
 
 /** Where a projector starts: the builds of the read models that it joins, and how far these have come. */

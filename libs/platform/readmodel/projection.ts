@@ -5,12 +5,13 @@ import type { EventCodec, EventStore, ReadStreamOptions, StoredEvent } from '#li
 import {
   encodeEvent,
   encodeHead,
-  eventFrame,
-  joinLines,
   entityTopic,
+  type EventContent,
+  eventFrame,
+  type EventFrame,
+  joinLines,
   UNKNOWN_EVENT,
 } from '#libs/platform/live/index.ts';
-import type { EventContent, EventFrame } from '#libs/platform/live/index.ts';
 
 import { listKeys, stateKeys, type EntityKeys } from './read-model.keys.ts';
 import type { IndexedEntry, Publication, WriteOperation } from './read-model.ts';

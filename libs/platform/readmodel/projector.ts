@@ -1,17 +1,20 @@
-import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
-import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
+import {
+  type DomainEvent,
+  NO_EVENTS,
+  type StreamEvent,
+  type StreamRevision,
+  streamRevision,
+} from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { Fault, StreamGone } from '#libs/kernel/faults.ts';
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
 
 import { FoldedStates } from './folded-states.ts';
-import { projectRun, publicationOfAppended, streamName } from './projection.ts';
-import type { ProjectedRun, Projection } from './projection.ts';
+import { type ProjectedRun, type Projection, projectRun, publicationOfAppended, streamName } from './projection.ts';
 import { entityKeys, type EntityKeys, type EntityRef, type ReadModelName } from './read-model.keys.ts';
 import type { EntityWrite, ReadModel } from './read-model.ts';
 import type { Snapshot } from './snapshot.ts';
-import { foldRun, GAP, lastRevision, runOf } from './stored-run.ts';
-import type { AnyProjection, StoredRun } from './stored-run.ts';
+import { type AnyProjection, foldRun, GAP, lastRevision, runOf, type StoredRun } from './stored-run.ts';
 import { organizationOf } from './stream-owner.ts';
 import { UnappliedEntities } from './unapplied-entities.ts';
 

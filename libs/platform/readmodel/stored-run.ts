@@ -1,10 +1,8 @@
 import { foldEvents } from '#libs/kernel/decider.ts';
-import type { StreamRevision } from '#libs/kernel/event.ts';
-import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
+import { NO_EVENTS, type StreamRevision, streamRevision } from '#libs/kernel/event.ts';
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
 
-import { parseStreamName, projectRun, publicationOfStored } from './projection.ts';
-import type { Projection } from './projection.ts';
+import { parseStreamName, type Projection, projectRun, publicationOfStored } from './projection.ts';
 import { entityKeys, type EntityKeys, type EntityRef } from './read-model.keys.ts';
 import type { EntityWrite } from './read-model.ts';
 import type { Snapshot } from './snapshot.ts';

@@ -1,5 +1,6 @@
 import { EntityCache, type CommandHandlerOptions } from '#libs/platform/commands/index.ts';
 import {
+  type AnyProjection,
   CollectionReader,
   EntityReader,
   HistoryReader,
@@ -7,7 +8,6 @@ import {
   Projector,
 } from '#libs/platform/readmodel/index.ts';
 import { EventStreams } from '#libs/platform/entity/index.ts';
-import type { AnyProjection } from '#libs/platform/readmodel/index.ts';
 
 import type { Platform } from './platform.ts';
 

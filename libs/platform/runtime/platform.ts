@@ -4,15 +4,31 @@ import type { Logger } from 'pino';
 
 import { Fault } from '#libs/kernel/faults.ts';
 import { StartRefusal, throwUncaught } from '#libs/platform/lifecycle/index.ts';
-import { connectEventStore } from '#libs/platform/eventstore/index.ts';
-import type { ConsumerGroups, EventStore, LogFeed, StoreClock } from '#libs/platform/eventstore/index.ts';
-import { DEFAULT_PROMPT_LIMITS, DEFAULT_UPLOAD_LIMITS, tlsOptionsOf } from '#libs/platform/config/index.ts';
-import type { EmbeddingConfig, PromptLimits, TlsFiles, UploadLimits } from '#libs/platform/config/index.ts';
+import {
+  connectEventStore,
+  type ConsumerGroups,
+  type EventStore,
+  type LogFeed,
+  type StoreClock,
+} from '#libs/platform/eventstore/index.ts';
+import {
+  DEFAULT_PROMPT_LIMITS,
+  DEFAULT_UPLOAD_LIMITS,
+  type EmbeddingConfig,
+  type PromptLimits,
+  type TlsFiles,
+  tlsOptionsOf,
+  type UploadLimits,
+} from '#libs/platform/config/index.ts';
 import { folderBlobStore, s3BlobStore, type BlobStore, type S3Options } from '#libs/platform/blobs/index.ts';
 import { openTemporaryFolder } from '#libs/platform/files/index.ts';
 import { createFetcher, type Fetcher, type FetcherOptions } from '#libs/platform/fetch/index.ts';
-import { openAICompatibleModel } from '#libs/platform/model/index.ts';
-import type { Model, ModelEndpoint, ModelEndpointOptions } from '#libs/platform/model/index.ts';
+import {
+  type Model,
+  type ModelEndpoint,
+  type ModelEndpointOptions,
+  openAICompatibleModel,
+} from '#libs/platform/model/index.ts';
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
 import { ReadModel } from '#libs/platform/readmodel/index.ts';
 import {

@@ -7,8 +7,7 @@
 import { z } from 'zod';
 
 import { hasContent, piecesOf, type Leftovers, type Piece } from './content-parts.ts';
-import { conversationOf, inMessage, objectOfLine, TurnTree } from './conversation.ts';
-import type { About, Conversation } from './conversation.ts';
+import { type About, type Conversation, conversationOf, inMessage, objectOfLine, TurnTree } from './conversation.ts';
 import { asObject, BadInput, parsedBy, textItems, type Place } from './import.model.ts';
 import { addPieces, restOf } from './messages.format.ts';
 

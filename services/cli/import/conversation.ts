@@ -5,15 +5,18 @@ import { hasContent, type Leftovers } from './content-parts.ts';
 import {
   asObject,
   BadInput,
+  type ChannelDraft,
   checkedMessage,
   fitsAsMap,
   MAX_PARTICIPANTS,
+  type MessageDraft,
   parsedBy,
   parseSourceJson,
+  type Place,
+  type Problem,
   shortName,
   sourceTime,
 } from './import.model.ts';
-import type { ChannelDraft, MessageDraft, Place, Problem } from './import.model.ts';
 
 export interface Conversation {
   readonly channel: ChannelDraft;

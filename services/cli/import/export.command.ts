@@ -4,8 +4,13 @@ import { pipeline } from 'node:stream/promises';
 
 import { Command } from 'commander';
 
-import { ORGANIZATION_OPTION, organizationOf, withSession } from '../command-context.ts';
-import type { CliParts, OrganizationOptions } from '../command-context.ts';
+import {
+  type CliParts,
+  ORGANIZATION_OPTION,
+  organizationOf,
+  type OrganizationOptions,
+  withSession,
+} from '../command-context.ts';
 import { CliError, fileProblem, isFileError, isReaderGone, isWriteError } from '../errors.ts';
 import { ChannelExport } from './channel-export.ts';
 

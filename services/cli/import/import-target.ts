@@ -1,12 +1,12 @@
 /** Posts jobs through the same commands as HTTP. All ids are derived from the source, so a repetition adds nothing. */
-import { channelToCreate } from '#libs/features/channels/index.ts';
-import type { Channels, Directories } from '#libs/features/channels/index.ts';
-import { interactionId, interactionToPost } from '#libs/features/interactions/index.ts';
-import type {
-  InteractionCommands,
-  InteractionDirectory,
-  InteractionQueries,
-  InteractionResult,
+import { type Channels, channelToCreate, type Directories } from '#libs/features/channels/index.ts';
+import {
+  type InteractionCommands,
+  type InteractionDirectory,
+  interactionId,
+  type InteractionQueries,
+  type InteractionResult,
+  interactionToPost,
 } from '#libs/features/interactions/index.ts';
 import type { ReactionCommands } from '#libs/features/reactions/index.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';

@@ -6,8 +6,14 @@ import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { parseConfig } from '#libs/platform/config/index.ts';
 
-import { ORGANIZATION_OPTION, organizationOf, printOne, withSession } from '../command-context.ts';
-import type { CliParts, OrganizationOptions } from '../command-context.ts';
+import {
+  type CliParts,
+  ORGANIZATION_OPTION,
+  organizationOf,
+  type OrganizationOptions,
+  printOne,
+  withSession,
+} from '../command-context.ts';
 import { CliError } from '../errors.ts';
 import { progressBar, rateSince } from '../output.ts';
 import type { Session } from '../session.ts';

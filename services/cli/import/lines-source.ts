@@ -6,8 +6,16 @@ import { basename } from 'node:path';
 
 import { parseChatgpt } from './chatgpt.format.ts';
 import type { Conversation } from './conversation.ts';
-import { BadInput, parseSourceJson } from './import.model.ts';
-import type { ChannelDraft, ImportFormat, ImportJob, ImportSource, MessageDraft, Place } from './import.model.ts';
+import {
+  BadInput,
+  type ChannelDraft,
+  type ImportFormat,
+  type ImportJob,
+  type ImportSource,
+  type MessageDraft,
+  parseSourceJson,
+  type Place,
+} from './import.model.ts';
 import { parseMessages } from './messages.format.ts';
 import { parseParley } from './parley.format.ts';
 import { readValues, type SourceValue } from './source-values.ts';

@@ -6,8 +6,15 @@
 import { admitText } from '#libs/kernel/text.ts';
 
 import { hasContent, piecesOf, plainTextOf, type Leftovers, type Piece } from './content-parts.ts';
-import { conversationOf, inMessage, mapOf, objectOfLine, TurnTree } from './conversation.ts';
-import type { About, Conversation } from './conversation.ts';
+import {
+  type About,
+  type Conversation,
+  conversationOf,
+  inMessage,
+  mapOf,
+  objectOfLine,
+  TurnTree,
+} from './conversation.ts';
 import { asObject, BadInput, parseSourceJson, sourceTime, textItems, type Place } from './import.model.ts';
 
 export type MessagesFormat = 'openai' | 'sharegpt';

@@ -9,8 +9,17 @@ import { createChannelBody } from '#libs/features/channels/index.ts';
 import { locateRawNumbers, numberProblem } from '#libs/platform/http/index.ts';
 
 import { objectOfLine } from './conversation.ts';
-import { asObject, BadInput, checkedMessage, fitsAsMap, parsedBy } from './import.model.ts';
-import type { ChannelDraft, MessageDraft, Place, ThreadDraft } from './import.model.ts';
+import {
+  asObject,
+  BadInput,
+  type ChannelDraft,
+  checkedMessage,
+  fitsAsMap,
+  type MessageDraft,
+  parsedBy,
+  type Place,
+  type ThreadDraft,
+} from './import.model.ts';
 
 export type ParleyLine =
   | { readonly kind: 'channel'; readonly channel: ChannelDraft }

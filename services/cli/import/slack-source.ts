@@ -1,11 +1,24 @@
 /** Slack's export as an import source: one job for each day of each channel, day by day. Checkpoints count jobs. */
 import { createHash } from 'node:crypto';
 
-import { BadInput, parseSourceJson } from './import.model.ts';
-import type { ImportJob, ImportSource, MessageDraft, Place, Problem } from './import.model.ts';
+import {
+  BadInput,
+  type ImportJob,
+  type ImportSource,
+  type MessageDraft,
+  parseSourceJson,
+  type Place,
+  type Problem,
+} from './import.model.ts';
 import type { ExportFiles } from './export-files.ts';
-import { parseSlackChannel, parseSlackMessage, parseSlackUsers, SLACK_LISTS } from './slack.format.ts';
-import type { SlackChannel, SlackPeople } from './slack.format.ts';
+import {
+  parseSlackChannel,
+  parseSlackMessage,
+  parseSlackUsers,
+  SLACK_LISTS,
+  type SlackChannel,
+  type SlackPeople,
+} from './slack.format.ts';
 
 const DAY = /^\d{4}-\d{2}-\d{2}\.json$/;
 

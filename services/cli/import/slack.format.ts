@@ -9,14 +9,16 @@ import { createChannelBody } from '#libs/features/channels/index.ts';
 import { withSourceFields } from './conversation.ts';
 import {
   BadInput,
+  type ChannelDraft,
   checkedMessage,
   MAX_PARTICIPANTS,
+  type MessageDraft,
   parsedBy,
+  type Place,
   shortName,
   sourceTime,
   textItems,
 } from './import.model.ts';
-import type { ChannelDraft, MessageDraft, Place } from './import.model.ts';
 import { fileItem, markupOf, readSlackText, type SlackPerson } from './slack-content.ts';
 
 const MAX_MENTIONS = 500;

@@ -6,8 +6,7 @@
  */
 import { answerTasks } from '../child-process.ts';
 import { percentile } from '../statistics.ts';
-import { Connection } from './http-connection.ts';
-import type { HttpRequest } from './http-connection.ts';
+import { Connection, type HttpRequest } from './http-connection.ts';
 
 export interface HttpLoad {
   readonly host: string;

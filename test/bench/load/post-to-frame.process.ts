@@ -6,8 +6,7 @@ import { WebSocket } from 'ws';
 
 import { answerTasks } from '../child-process.ts';
 import { percentile } from '../statistics.ts';
-import { Connection, fail } from './http-connection.ts';
-import type { HttpRequest } from './http-connection.ts';
+import { Connection, fail, type HttpRequest } from './http-connection.ts';
 
 export interface PostToFrame {
   readonly host: string;

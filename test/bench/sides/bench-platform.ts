@@ -1,8 +1,7 @@
 /** The platform of a process of ours that works without HTTP. */
 import { pino } from 'pino';
 
-import { openPlatform } from '#libs/platform/runtime/index.ts';
-import type { Platform } from '#libs/platform/runtime/index.ts';
+import { openPlatform, type Platform } from '#libs/platform/runtime/index.ts';
 import { waitForRedis } from '#libs/platform/redis/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 

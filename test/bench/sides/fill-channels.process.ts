@@ -1,7 +1,6 @@
 /** Fills channels with interactions: appended in large batches, and applied as a projector would, from memory. */
 import { streamRevision } from '#libs/kernel/event.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
-import { eventIdOf, newId } from '#libs/kernel/ids.ts';
+import { type EntityId, eventIdOf, newId } from '#libs/kernel/ids.ts';
 import { metadataOf } from '#libs/platform/commands/index.ts';
 import { composeReadModels } from '#services/features.ts';
 

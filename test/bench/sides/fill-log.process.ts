@@ -1,8 +1,7 @@
 /** Fills a log with the history of channels. */
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 
-import { channelTurns } from '../channel-log.ts';
-import type { LogShape } from '../channel-log.ts';
+import { channelTurns, type LogShape } from '../channel-log.ts';
 import { answerTasks } from '../child-process.ts';
 
 interface FillTask {

@@ -1,6 +1,5 @@
 /** Shared by the servers that send a frame to all their sockets for each byte that they receive on a port. */
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { once } from 'node:events';
 
 export interface FrameServerTask {

@@ -2,12 +2,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
 
-import { derivedId, eventIdOf, newId } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { derivedId, type EntityId, eventIdOf, newId } from '#libs/kernel/ids.ts';
 import { metadataOf } from '#libs/platform/commands/index.ts';
 
-import { appendedEvent, benchChannel, metadataFor } from '../appended-event.ts';
-import type { AppendAnswer, AppendTask } from '../appended-event.ts';
+import { type AppendAnswer, appendedEvent, type AppendTask, benchChannel, metadataFor } from '../appended-event.ts';
 import { answerTasks } from '../child-process.ts';
 
 answerTasks<AppendTask, AppendAnswer>(async ({ eventstoreUrl, what, streams, batch, seconds, warmUpSeconds }) => {

@@ -3,8 +3,7 @@ import { pino } from 'pino';
 
 import { streamRevision } from '#libs/kernel/event.ts';
 import { derivedId } from '#libs/kernel/ids.ts';
-import { encodeDocument, entityKeys, ReadModel } from '#libs/platform/readmodel/index.ts';
-import type { EntityWrite } from '#libs/platform/readmodel/index.ts';
+import { encodeDocument, entityKeys, type EntityWrite, ReadModel } from '#libs/platform/readmodel/index.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import { openPlatform } from '#libs/platform/runtime/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';

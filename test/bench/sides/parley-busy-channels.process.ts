@@ -6,8 +6,7 @@ import { newId } from '#libs/kernel/ids.ts';
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
 import { encodeEvent, eventFrame, channelTopic } from '#libs/platform/live/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
-import { composeFeatures } from '#services/features.ts';
-import type { Features } from '#services/features.ts';
+import { composeFeatures, type Features } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { nodeWith } from '#test/support/redis-commands.ts';
 

@@ -1,13 +1,18 @@
 /** Our side of appends: commands of channels, decided, appended, applied to the read model, answered. */
 import { setTimeout as delay } from 'node:timers/promises';
 
-import type { EntityId } from '#libs/kernel/ids.ts';
-import { derivedId, newId } from '#libs/kernel/ids.ts';
-import { composeFeatures } from '#services/features.ts';
-import type { Features } from '#services/features.ts';
+import { derivedId, type EntityId, newId } from '#libs/kernel/ids.ts';
+import { composeFeatures, type Features } from '#services/features.ts';
 
-import { appendedName, appendedPost, benchChannel, metadataFor } from '../appended-event.ts';
-import type { AppendTask, AppendAnswer, Written } from '../appended-event.ts';
+import {
+  type AppendAnswer,
+  appendedName,
+  appendedPost,
+  type AppendTask,
+  benchChannel,
+  metadataFor,
+  type Written,
+} from '../appended-event.ts';
 import { answerTasks } from '../child-process.ts';
 import { openBenchPlatform } from './bench-platform.ts';
 

@@ -1,12 +1,17 @@
 /** The operations of the growth rows, one at a time, in channels of each size in turn. */
 import type { ChannelSequence } from '#libs/kernel/event.ts';
-import { composeFeatures } from '#services/features.ts';
-import type { Features } from '#services/features.ts';
+import { composeFeatures, type Features } from '#services/features.ts';
 
 import { metadataFor } from '../appended-event.ts';
 import { answerTasks } from '../child-process.ts';
-import { PAGE } from '../growth.benchmark.ts';
-import type { ChannelsOfSize, GrowthAnswer, GrowthTask, Operation, Size } from '../growth.benchmark.ts';
+import {
+  type ChannelsOfSize,
+  type GrowthAnswer,
+  type GrowthTask,
+  type Operation,
+  PAGE,
+  type Size,
+} from '../growth.benchmark.ts';
 import { openBenchPlatform } from './bench-platform.ts';
 import { inTurn, poster, type Work } from './posts-in-turn.ts';
 

@@ -1,6 +1,5 @@
 /** Our side of the import: the code of `npx parley import`, from the file to the stores. */
-import type { EntityId } from '#libs/kernel/ids.ts';
-import { newId } from '#libs/kernel/ids.ts';
+import { type EntityId, newId } from '#libs/kernel/ids.ts';
 import { ImportTarget } from '#services/cli/import/import-target.ts';
 import { StoreRetry } from '#services/cli/import/store-retry.ts';
 import { openSource } from '#services/cli/import/open-source.ts';

@@ -2,8 +2,7 @@
 import { newId } from '#libs/kernel/ids.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
-import { composeFeatures } from '#services/features.ts';
-import type { Features } from '#services/features.ts';
+import { composeFeatures, type Features } from '#services/features.ts';
 
 import { benchChannel, metadataFor } from '../appended-event.ts';
 import { answerTasks } from '../child-process.ts';

@@ -3,13 +3,11 @@ import { KafkaConnection, KafkaEventFeed, LogMessages, logTopics } from '#libs/p
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
 import { PartitionCheckpoints } from '#libs/platform/readmodel/index.ts';
 import { composeReadModels, PROJECTIONS } from '#services/features.ts';
-import { ProjectionLoop } from '#services/projector/projection-loop.ts';
-import type { PartitionedSource } from '#services/projector/projection-loop.ts';
+import { type PartitionedSource, ProjectionLoop } from '#services/projector/projection-loop.ts';
 
 import { answerTasks } from '../child-process.ts';
 import type { ProjectorAnswer, ProjectorTask } from '../projectors.benchmark.ts';
-import { openBenchPlatform } from './bench-platform.ts';
-import type { BenchPlatform } from './bench-platform.ts';
+import { type BenchPlatform, openBenchPlatform } from './bench-platform.ts';
 
 type Start = Extract<ProjectorTask, { kind: 'start' }>;
 

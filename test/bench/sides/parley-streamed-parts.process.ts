@@ -3,8 +3,7 @@ import type { InteractionRef } from '#libs/features/interactions/index.ts';
 import { sequenceOf } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
-import { composeFeatures } from '#services/features.ts';
-import type { Features } from '#services/features.ts';
+import { composeFeatures, type Features } from '#services/features.ts';
 import { nodeWith } from '#test/support/redis-commands.ts';
 
 import { appendedPost, benchChannel, metadataFor } from '../appended-event.ts';

@@ -8,8 +8,7 @@ import { createServer } from 'node:http';
 import { Server } from 'socket.io';
 
 import { answerTasks } from '../child-process.ts';
-import { listenForTriggers, portOf } from './frame-server.ts';
-import type { FrameServerAnswer, FrameServerTask } from './frame-server.ts';
+import { type FrameServerAnswer, type FrameServerTask, listenForTriggers, portOf } from './frame-server.ts';
 
 answerTasks<FrameServerTask, FrameServerAnswer>(async ({ frame }) => {
   const http = createServer();

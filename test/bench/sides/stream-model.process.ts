@@ -1,6 +1,5 @@
 /** A model endpoint whose tokens hold the time at which they were written, on the clock that all processes share. */
-import { createServer } from 'node:http';
-import type { ServerResponse } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 import { answerTasks } from '../child-process.ts';

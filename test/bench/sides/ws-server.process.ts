@@ -4,8 +4,7 @@ import { once } from 'node:events';
 import { WebSocketServer } from 'ws';
 
 import { answerTasks } from '../child-process.ts';
-import { listenForTriggers, portOf } from './frame-server.ts';
-import type { FrameServerAnswer, FrameServerTask } from './frame-server.ts';
+import { type FrameServerAnswer, type FrameServerTask, listenForTriggers, portOf } from './frame-server.ts';
 
 answerTasks<FrameServerTask, FrameServerAnswer>(async ({ frame }) => {
   const server = new WebSocketServer({ host: '127.0.0.1', port: 0, perMessageDeflate: false, backlog: 1024 });

@@ -5,8 +5,7 @@ import type { Readable } from 'node:stream';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { BlobTooLarge } from '#libs/platform/blobs/index.ts';
-import type { Blob, BlobStore } from '#libs/platform/blobs/index.ts';
+import { type Blob, type BlobStore, BlobTooLarge } from '#libs/platform/blobs/index.ts';
 import { rounds } from '#test/support/rounds.ts';
 
 export interface BlobStoreStage {

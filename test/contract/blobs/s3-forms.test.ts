@@ -6,12 +6,17 @@ import { join } from 'node:path';
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
-import { s3BlobStore } from '#libs/platform/blobs/index.ts';
-import type { Blob, BlobStore } from '#libs/platform/blobs/index.ts';
-import { answers, resetsRequest, s3Error, startS3Proxy, trickles } from '#test/support/s3/s3-proxy.ts';
-import type { Behaviour, S3Proxy } from '#test/support/s3/s3-proxy.ts';
-import { startS3Server } from '#test/support/s3/s3-server.ts';
-import type { S3Server } from '#test/support/s3/s3-server.ts';
+import { type Blob, type BlobStore, s3BlobStore } from '#libs/platform/blobs/index.ts';
+import {
+  answers,
+  type Behaviour,
+  resetsRequest,
+  s3Error,
+  type S3Proxy,
+  startS3Proxy,
+  trickles,
+} from '#test/support/s3/s3-proxy.ts';
+import { type S3Server, startS3Server } from '#test/support/s3/s3-server.ts';
 import { findS3Server } from '#test/support/s3/versitygw.mjs';
 
 import { chunksOf } from './contract.ts';

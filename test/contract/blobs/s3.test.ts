@@ -5,13 +5,11 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { s3BlobStore } from '#libs/platform/blobs/index.ts';
-import type { BlobStore, S3Options } from '#libs/platform/blobs/index.ts';
+import { type BlobStore, s3BlobStore, type S3Options } from '#libs/platform/blobs/index.ts';
 import { ageFiles } from '#test/support/aged-files.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startS3Proxy } from '#test/support/s3/s3-proxy.ts';
-import { startS3Server } from '#test/support/s3/s3-server.ts';
-import type { S3Server } from '#test/support/s3/s3-server.ts';
+import { type S3Server, startS3Server } from '#test/support/s3/s3-server.ts';
 import { findS3Server } from '#test/support/s3/versitygw.mjs';
 
 import { chunksOf, describeBlobStore } from './contract.ts';

@@ -3,16 +3,16 @@
  * way to set up its feed; the log behind it may hold events of other tests.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
-import type { GlobalPosition, StreamRevision } from '#libs/kernel/event.ts';
-import { comparePositions, encodePosition } from '#libs/platform/eventstore/index.ts';
-import type {
-  LogFeed,
-  EventStore,
-  EventToAppend,
-  FeedOptions,
-  LogStart,
-  StoredEvent,
+import { type GlobalPosition, NO_EVENTS, streamRevision, type StreamRevision } from '#libs/kernel/event.ts';
+import {
+  comparePositions,
+  encodePosition,
+  type EventStore,
+  type EventToAppend,
+  type FeedOptions,
+  type LogFeed,
+  type LogStart,
+  type StoredEvent,
 } from '#libs/platform/eventstore/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { numberedEvents } from '#test/support/log-events.ts';

@@ -2,16 +2,26 @@ import { Kafka, logLevel } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { comparePositions, connectEventStore } from '#libs/platform/eventstore/index.ts';
-import type { FeedOptions, ReadCheckpoints, StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { KafkaConnection, KafkaEventFeed, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
-import type { Refusal } from '#libs/platform/kafka/index.ts';
+import {
+  comparePositions,
+  connectEventStore,
+  type FeedOptions,
+  type ReadCheckpoints,
+  type StoredEvent,
+} from '#libs/platform/eventstore/index.ts';
+import {
+  KafkaConnection,
+  KafkaEventFeed,
+  LogMessages,
+  logTopics,
+  type Refusal,
+  Relay,
+} from '#libs/platform/kafka/index.ts';
 import { decodeCheckpoint } from '#libs/platform/kafka/relay-checkpoint.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { KAFKA_START_MS, startTestKafkaProcess } from '#test/support/kafka/broker.ts';
-import type { TestKafkaProcess } from '#test/support/kafka/broker.ts';
+import { KAFKA_START_MS, startTestKafkaProcess, type TestKafkaProcess } from '#test/support/kafka/broker.ts';
 import { describeGroup } from '#test/support/kafka/group.ts';
 import { logMetadata } from '#test/support/log-events.ts';
 import { describePartitionedFeed } from './partitioned.contract.ts';

@@ -3,15 +3,14 @@
  * the feed; its log may contain events of other tests.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
-import type { GlobalPosition, StreamRevision } from '#libs/kernel/event.ts';
-import { comparePositions } from '#libs/platform/eventstore/index.ts';
-import type {
-  EventToAppend,
-  PartitionedFeed,
-  FeedOptions,
-  ReadCheckpoints,
-  StoredEvent,
+import { type GlobalPosition, NO_EVENTS, streamRevision, type StreamRevision } from '#libs/kernel/event.ts';
+import {
+  comparePositions,
+  type EventToAppend,
+  type FeedOptions,
+  type PartitionedFeed,
+  type ReadCheckpoints,
+  type StoredEvent,
 } from '#libs/platform/eventstore/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { numberedEvents } from '#test/support/log-events.ts';

@@ -1,7 +1,6 @@
 /** The guarantees that the feed of the log and the partitioned feed share. */
 import { expect, test } from 'vitest';
-import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
-import type { StreamRevision } from '#libs/kernel/event.ts';
+import { NO_EVENTS, streamRevision, type StreamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import type { EventToAppend, FeedOptions, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { logEvent, numberedEvents } from '#test/support/log-events.ts';

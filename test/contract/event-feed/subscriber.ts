@@ -1,12 +1,12 @@
 /** Readers of feeds, and the checkpoints that a reader of partitions saves. */
-import { comparePositions } from '#libs/platform/eventstore/index.ts';
-import type {
-  PartitionedFeed,
-  FeedItem,
-  FeedOptions,
-  ReadCheckpoints,
-  PartitionCheckpoint,
-  StoredEvent,
+import {
+  comparePositions,
+  type FeedItem,
+  type FeedOptions,
+  type PartitionCheckpoint,
+  type PartitionedFeed,
+  type ReadCheckpoints,
+  type StoredEvent,
 } from '#libs/platform/eventstore/index.ts';
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { eventually } from '#test/support/eventually.ts';

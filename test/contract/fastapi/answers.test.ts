@@ -13,8 +13,7 @@ import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
 import type { EventToAppend } from '#libs/platform/eventstore/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { logEvent } from '#test/support/log-events.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 
 const TEXT = { type: 'text', text: 'a' };
 const DEFAULTS = { participant: { type: 'external_agent' }, content: [TEXT], invocation_config: null };

@@ -4,8 +4,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
-import { startTestApi } from '#test/support/test-api.ts';
-import type { TestApi } from '#test/support/test-api.ts';
+import { startTestApi, type TestApi } from '#test/support/test-api.ts';
 
 import { schemaDifferences } from './schema-differences.ts';
 

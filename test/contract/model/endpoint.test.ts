@@ -2,12 +2,26 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
-import { openAICompatibleModel } from '#libs/platform/model/index.ts';
-import type { ModelCall, ModelEndpoint, ModelLimits, ModelPart, ModelPrices } from '#libs/platform/model/index.ts';
+import {
+  type ModelCall,
+  type ModelEndpoint,
+  type ModelLimits,
+  type ModelPart,
+  type ModelPrices,
+  openAICompatibleModel,
+} from '#libs/platform/model/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { hangs, refuses, says, saysThen, saysTooMuch, startModelServer } from '#test/support/model-server.ts';
-import type { Answer, ModelServer } from '#test/support/model-server.ts';
+import {
+  type Answer,
+  hangs,
+  type ModelServer,
+  refuses,
+  says,
+  saysThen,
+  saysTooMuch,
+  startModelServer,
+} from '#test/support/model-server.ts';
 
 const search = {
   name: 'search',

@@ -2,12 +2,29 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
-import { NO_USAGE, openAICompatibleModel } from '#libs/platform/model/index.ts';
-import type { ModelCall, ModelEndpoint, ModelLimits, ModelMessage, ModelPart } from '#libs/platform/model/index.ts';
+import {
+  type ModelCall,
+  type ModelEndpoint,
+  type ModelLimits,
+  type ModelMessage,
+  type ModelPart,
+  NO_USAGE,
+  openAICompatibleModel,
+} from '#libs/platform/model/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { chunks, delta, DONE, refuses, says, startModelServer, streams } from '#test/support/model-server.ts';
-import type { Answer, ChatRequest, ModelServer } from '#test/support/model-server.ts';
+import {
+  type Answer,
+  type ChatRequest,
+  chunks,
+  delta,
+  DONE,
+  type ModelServer,
+  refuses,
+  says,
+  startModelServer,
+  streams,
+} from '#test/support/model-server.ts';
 
 const search = { name: 'search', description: 'Searches.', input: z.object({ query: z.string() }) };
 const now = { name: 'now', description: 'Tells the time.', input: z.object({}) };

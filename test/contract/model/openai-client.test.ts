@@ -1,6 +1,5 @@
 /** Streams of answers as the official client of OpenAI reads them, and as Parley does. */
-import { createServer } from 'node:http';
-import type { Server } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 
@@ -8,14 +7,12 @@ import fc from 'fast-check';
 import { OpenAI } from 'openai';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import { openAICompatibleModel } from '#libs/platform/model/index.ts';
-import type { ModelEndpoint, ModelPart } from '#libs/platform/model/index.ts';
+import { type ModelEndpoint, type ModelPart, openAICompatibleModel } from '#libs/platform/model/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { anthropic } from '#test/support/endpoints/anthropic.ts';
 import { vllm } from '#test/support/endpoints/chat-templates.ts';
 import { deepseek, kimi } from '#test/support/endpoints/deepseek-kimi.ts';
-import { beginEvents } from '#test/support/endpoints/endpoint.ts';
-import type { Said } from '#test/support/endpoints/endpoint.ts';
+import { beginEvents, type Said } from '#test/support/endpoints/endpoint.ts';
 import { openai } from '#test/support/endpoints/openai.ts';
 import { openrouter } from '#test/support/endpoints/openrouter.ts';
 import { rounds } from '#test/support/rounds.ts';

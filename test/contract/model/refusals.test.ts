@@ -1,11 +1,9 @@
 /* What endpoints refuse by name, in their own words, and what the next request does without. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { openAICompatibleModel } from '#libs/platform/model/index.ts';
-import type { ModelCall, ModelEndpoint } from '#libs/platform/model/index.ts';
+import { type ModelCall, type ModelEndpoint, openAICompatibleModel } from '#libs/platform/model/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
-import { says, startModelServer } from '#test/support/model-server.ts';
-import type { Answer, ChatRequest, ModelServer } from '#test/support/model-server.ts';
+import { type Answer, type ChatRequest, type ModelServer, says, startModelServer } from '#test/support/model-server.ts';
 
 const tool = (name: string) => ({ name, description: 'Does it.', input: { jsonSchema: { type: 'object' } } });
 

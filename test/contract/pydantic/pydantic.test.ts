@@ -7,6 +7,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import {
   buildHttpServer,
+  type HttpApp,
+  type HttpServer,
   jsonMap,
   queryBoolean,
   queryInteger,
@@ -15,7 +17,6 @@ import {
   timestamp,
   uuid,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp, HttpServer } from '#libs/platform/http/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 
 const recordedSchema = z.object({

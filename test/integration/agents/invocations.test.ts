@@ -7,8 +7,7 @@ import { newId } from '#libs/kernel/ids.ts';
 import { Step } from '#libs/platform/reactors/step.ts';
 import { DocumentsApi } from '#test/support/documents-api.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { says, startModelServer } from '#test/support/model-server.ts';
-import type { ModelServer } from '#test/support/model-server.ts';
+import { type ModelServer, says, startModelServer } from '#test/support/model-server.ts';
 
 // eslint-disable-next-line typescript/no-explicit-any -- tests assert the shape that they expect
 type Json = any;

@@ -2,14 +2,19 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
 import { BY_WORDS } from '#libs/features/invocations/invocation.ts';
-import { MAX_QUESTIONS, RelevanceJudge } from '#libs/features/invocations/relevance-judge.ts';
-import type { Question } from '#libs/features/invocations/relevance-judge.ts';
-import { openAICompatibleModel } from '#libs/platform/model/index.ts';
-import type { ModelEndpoint } from '#libs/platform/model/index.ts';
+import { MAX_QUESTIONS, type Question, RelevanceJudge } from '#libs/features/invocations/relevance-judge.ts';
+import { type ModelEndpoint, openAICompatibleModel } from '#libs/platform/model/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { hangs, refuses, says, saysThen, startModelServer } from '#test/support/model-server.ts';
-import type { Answer, ModelServer } from '#test/support/model-server.ts';
+import {
+  type Answer,
+  hangs,
+  type ModelServer,
+  refuses,
+  says,
+  saysThen,
+  startModelServer,
+} from '#test/support/model-server.ts';
 
 /** Also the slowest machine answers within this. */
 const PATIENT_MS = 600_000;

@@ -6,12 +6,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { ChannelEvent } from '#libs/features/channels/index.ts';
 import { interactionId } from '#libs/features/interactions/index.ts';
-import { streamRevision } from '#libs/kernel/event.ts';
-import type { ChannelSequence } from '#libs/kernel/event.ts';
+import { type ChannelSequence, streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { readLog } from '#test/support/log-reader.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 import { composeUnapplied } from '#test/support/unapplied-writer.ts';
 
 let api: TestApi;

@@ -5,8 +5,7 @@ import type { Channels } from '#libs/features/channels/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { composeFeatures } from '#services/features.ts';
 import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 
 let test: TestPlatform;
 let first: Channels;

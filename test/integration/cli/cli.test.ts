@@ -7,14 +7,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { openDataFolder } from '#infra/data-folder/index.ts';
-import type { DataFolder } from '#infra/data-folder/index.ts';
+import { type DataFolder, openDataFolder } from '#infra/data-folder/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { VERSION } from '#libs/platform/config/index.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { TestApi } from '#test/support/test-api.ts';
-import { PARLEY_COMMAND, runParley, runParleyProcess } from '#test/support/command-line.ts';
-import type { CommandRun } from '#test/support/command-line.ts';
+import { startTestApi, type TestApi } from '#test/support/test-api.ts';
+import { type CommandRun, PARLEY_COMMAND, runParley, runParleyProcess } from '#test/support/command-line.ts';
 import { keysIn } from '#test/support/redis-commands.ts';
 
 describe('parley beside a running system', () => {

@@ -9,8 +9,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { createApiKey } from '#libs/platform/http/index.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startParleyProcess } from '#test/support/parley-process.ts';
-import type { ParleyProcess } from '#test/support/parley-process.ts';
+import { type ParleyProcess, startParleyProcess } from '#test/support/parley-process.ts';
 
 const COMMAND = join(import.meta.dirname, '../../../services/cli/main.ts');
 

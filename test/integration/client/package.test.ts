@@ -5,17 +5,15 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { installClient } from '#test/support/client-package.ts';
-import type { InstalledClient } from '#test/support/client-package.ts';
+import { installClient, type InstalledClient } from '#test/support/client-package.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startParleyProcess } from '#test/support/parley-process.ts';
-import type { ParleyProcess } from '#test/support/parley-process.ts';
+import { type ParleyProcess, startParleyProcess } from '#test/support/parley-process.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
 /** Follows a channel in which it posts, from the beginning to its last post; then prints what it received. */
 const PROGRAM = `
-import { ParleyClient } from '@parley/client';
+import { ParleyClient, ParleyClient, ParleyClient, refusalOf, SubscriptionError } from '@parley/client';
 const [url, apiKey] = process.argv.slice(2);
 const client = new ParleyClient({ url, apiKey });
 const { data: channel } = await client.rest.POST('/api/v1/channels', { body: { name: 'Packed' } });
@@ -42,7 +40,6 @@ try {
 `;
 
 const CONSUMER = `
-import { ParleyClient, SubscriptionError } from '@parley/client';
 const client = new ParleyClient({ url: 'http://127.0.0.1:8080', apiKey: 'key', WebSocket });
 const path = { id: 'x' };
 const { data } = await client.rest.GET('/api/v1/channels/{id}', { params: { path } });
@@ -65,7 +62,6 @@ export const reason = (error: unknown) => (error instanceof SubscriptionError ? 
 `;
 
 const EXAMPLES_SURROUNDINGS = `
-import { ParleyClient, refusalOf } from '@parley/client';
 declare const apiKey: string, id: string, interaction_id: string;
 declare const client: ParleyClient;
 declare const subscription: ReturnType<ReturnType<ParleyClient['channel']>['subscribe']>;

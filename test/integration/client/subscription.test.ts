@@ -1,13 +1,17 @@
 /** The client against a running Parley: what a subscription delivers, whatever happens to its connections. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { ParleyClient, SubscriptionError } from '#libs/client/src/index.ts';
-import type { ChannelEvent, ChannelSubscription, SubscribeOptions, TicketSource } from '#libs/client/src/index.ts';
-import { startCutProxy } from '#test/support/cut-proxy.ts';
-import type { CutProxy } from '#test/support/cut-proxy.ts';
+import {
+  type ChannelEvent,
+  type ChannelSubscription,
+  ParleyClient,
+  type SubscribeOptions,
+  SubscriptionError,
+  type TicketSource,
+} from '#libs/client/src/index.ts';
+import { type CutProxy, startCutProxy } from '#test/support/cut-proxy.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startParleyProcess } from '#test/support/parley-process.ts';
-import type { ParleyProcess } from '#test/support/parley-process.ts';
+import { type ParleyProcess, startParleyProcess } from '#test/support/parley-process.ts';
 
 const oneTo = (last: number): number[] => Array.from({ length: last }, (_, index) => index + 1);
 

@@ -2,14 +2,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
-import { StoreClock } from '#libs/platform/eventstore/index.ts';
-import type { EventStore } from '#libs/platform/eventstore/index.ts';
+import { type EventStore, StoreClock } from '#libs/platform/eventstore/index.ts';
 import { composeFeatures } from '#services/features.ts';
 import { randomFrom } from '#test/support/channel-history.ts';
 import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
 import { readLog } from '#test/support/log-reader.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 
 const START_MS = Date.UTC(2026, 0, 1);
 const HOUR_MS = 3_600_000;

@@ -10,8 +10,7 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { composeFeatures } from '#services/features.ts';
 import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 
 let test: TestPlatform;
 let commands: Channels;

@@ -8,8 +8,7 @@ import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { composeFeatures } from '#services/features.ts';
 import { PLAIN_CHANNEL } from '#test/support/commands.ts';
 import { readLog } from '#test/support/log-reader.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 
 let test: TestPlatform;
 let first: Channels;

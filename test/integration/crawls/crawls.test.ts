@@ -10,12 +10,10 @@ import { newId } from '#libs/kernel/ids.ts';
 import { runParley } from '#test/support/command-line.ts';
 import { DocumentsApi } from '#test/support/documents-api.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startNameServer } from '#test/support/fetch/name-server.ts';
-import type { NameServer } from '#test/support/fetch/name-server.ts';
+import { type NameServer, startNameServer } from '#test/support/fetch/name-server.ts';
 import { logEvent } from '#test/support/log-events.ts';
 import { keysIn, nodeWith } from '#test/support/redis-commands.ts';
-import { html, startWebsite } from '#test/support/website.ts';
-import type { PageOfSite, Website } from '#test/support/website.ts';
+import { html, type PageOfSite, startWebsite, type Website } from '#test/support/website.ts';
 
 const CRAWLS = '/api/v1/crawls';
 

@@ -2,10 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { HostSlots } from '#libs/features/crawls/host-slots.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
-import type { RedisClient } from '#libs/platform/redis/index.ts';
-import { startTestRedis } from '#test/support/redis.ts';
-import type { TestRedis } from '#test/support/redis.ts';
+import { connectRedis, type RedisClient, waitForRedis } from '#libs/platform/redis/index.ts';
+import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
 
 let server: TestRedis;
 const clients: RedisClient[] = [];

@@ -2,12 +2,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { DocumentContents } from '#libs/features/documents/document.content.ts';
-import { documentIngestion } from '#libs/features/documents/document.reactor.ts';
-import type { ReactorParts } from '#libs/features/documents/document.reactor.ts';
+import { documentIngestion, type ReactorParts } from '#libs/features/documents/document.reactor.ts';
 import { IngestedDocuments } from '#libs/features/documents/ingested-documents.ts';
 import type { IngestionParts } from '#libs/features/documents/ingestion.ts';
-import { documentsModule, ExtractionPool } from '#libs/features/documents/index.ts';
-import type { DocumentPut } from '#libs/features/documents/index.ts';
+import { type DocumentPut, documentsModule, ExtractionPool } from '#libs/features/documents/index.ts';
 import { outcomeUnknown } from '#libs/kernel/faults.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';

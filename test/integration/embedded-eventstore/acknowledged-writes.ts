@@ -1,7 +1,6 @@
 // A load that records acknowledged appends, and a checker that compares them with
 // the log afterwards.
-import { NO_STREAM, START, jsonEvent } from '@eventstore/db-client';
-import type { EventStoreDBClient, ResolvedEvent } from '@eventstore/db-client';
+import { type EventStoreDBClient, jsonEvent, NO_STREAM, type ResolvedEvent, START } from '@eventstore/db-client';
 
 /** One event of the load: the `n`-th of its stream; `batch` and `size` tell which append it came with. */
 export type LoadEvent = { n: number; batch: number; size: number };

@@ -6,8 +6,7 @@ import { open } from 'lmdb';
 import { describe, expect, test } from 'vitest';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { rounds, roundsTimeoutMs } from '#test/support/rounds.ts';
-import { appendUntilFailure, readBack, violations } from './acknowledged-writes.ts';
-import type { Acknowledged, LoadEvent } from './acknowledged-writes.ts';
+import { type Acknowledged, appendUntilFailure, type LoadEvent, readBack, violations } from './acknowledged-writes.ts';
 import { startStoreProcess } from './event-store-process.ts';
 
 const ROUNDS = rounds(3);

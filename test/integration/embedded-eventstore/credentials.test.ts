@@ -11,11 +11,9 @@ import {
 import { PersistentSubscriptionsService } from '@eventstore/db-client/generated/persistent_grpc_pb.js';
 import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import { UsersService } from '@eventstore/db-client/generated/users_grpc_pb.js';
-import { Client, credentials as channelCredentials, Metadata, status } from '@grpc/grpc-js';
-import type { MethodDefinition } from '@grpc/grpc-js';
+import { Client, credentials as channelCredentials, Metadata, type MethodDefinition, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startEmbeddedEventStore } from '#infra/embedded-eventstore/index.ts';
-import type { EventStoreServer } from '#infra/embedded-eventstore/index.ts';
+import { type EventStoreServer, startEmbeddedEventStore } from '#infra/embedded-eventstore/index.ts';
 import { connectClient } from '#libs/platform/eventstore/connect-client.ts';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 import { eventually } from '#test/support/eventually.ts';

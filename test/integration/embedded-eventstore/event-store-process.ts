@@ -1,7 +1,6 @@
 // Runs `main.ts` of the embedded event store as a child process, optionally
 // through a shell command.
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 

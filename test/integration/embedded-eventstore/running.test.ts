@@ -9,8 +9,7 @@ import { ServerFeaturesClient } from '@eventstore/db-client/generated/serverfeat
 import { Empty, StreamIdentifier } from '@eventstore/db-client/generated/shared_pb.js';
 import { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import { AppendReq } from '@eventstore/db-client/generated/streams_pb.js';
-import { ChannelCredentials, status } from '@grpc/grpc-js';
-import type { ServiceError } from '@grpc/grpc-js';
+import { ChannelCredentials, type ServiceError, status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { CannotStartError, startEmbeddedEventStore, startEventStoreWorker } from '#infra/embedded-eventstore/index.ts';
 import { startThread } from '#infra/embedded-eventstore/worker.ts';

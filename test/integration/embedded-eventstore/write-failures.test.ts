@@ -10,8 +10,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { streamRevision } from '#libs/kernel/event.ts';
 import { openPlatform } from '#libs/platform/runtime/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
-import { startStoreProcess } from './event-store-process.ts';
-import type { StoreProcess } from './event-store-process.ts';
+import { startStoreProcess, type StoreProcess } from './event-store-process.ts';
 
 const LIMIT = "trap '' XFSZ; ulimit -f 8192; exec";
 const credentials = { username: 'any', password: 'any' };

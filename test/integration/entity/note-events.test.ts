@@ -3,15 +3,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 
 import { streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { buildHttpServer } from '#libs/platform/http/index.ts';
-import type { HttpServer, Principal } from '#libs/platform/http/index.ts';
+import { buildHttpServer, type HttpServer, type Principal } from '#libs/platform/http/index.ts';
 import { encodeHead, entityTopic } from '#libs/platform/live/index.ts';
 import { openCore } from '#libs/platform/runtime/index.ts';
 import { serviceCommand } from '#test/support/commands.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { notesModule } from '#test/support/notes/index.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 
 /** The organizations of the keys that the server accepts, until their keys end. */
 const [ours, theirs] = [newId(), newId()];

@@ -2,16 +2,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
-import { buildHttpServer, RedisIdempotencyStore } from '#libs/platform/http/index.ts';
-import type { HttpServer, Principal } from '#libs/platform/http/index.ts';
+import { buildHttpServer, type HttpServer, type Principal, RedisIdempotencyStore } from '#libs/platform/http/index.ts';
 import { decodeLiveMessage, entityTopic } from '#libs/platform/live/index.ts';
-import { openCore } from '#libs/platform/runtime/index.ts';
-import type { Core } from '#libs/platform/runtime/index.ts';
+import { type Core, openCore } from '#libs/platform/runtime/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startReactors } from '#services/worker/role.ts';
 import { notesModule } from '#test/support/notes/index.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 
 /** The organizations of the two keys that the server accepts. */
 const [ours, theirs] = [newId(), newId()];

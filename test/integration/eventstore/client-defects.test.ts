@@ -9,11 +9,9 @@ import { SupportedMethods } from '@eventstore/db-client/generated/serverfeatures
 import { status } from '@grpc/grpc-js';
 import { NO_EVENTS } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { connectEventStore } from '#libs/platform/eventstore/index.ts';
-import type { EventStore, EventToAppend } from '#libs/platform/eventstore/index.ts';
+import { connectEventStore, type EventStore, type EventToAppend } from '#libs/platform/eventstore/index.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { answerFeatures, startMisbehavingServer, succeed } from './misbehaving-server.ts';
-import type { BatchCall, Script } from './misbehaving-server.ts';
+import { answerFeatures, type BatchCall, type Script, startMisbehavingServer, succeed } from './misbehaving-server.ts';
 
 const cleanUps: (() => unknown)[] = [];
 afterEach(async () => {

@@ -4,8 +4,13 @@ import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { StreamGone } from '#libs/kernel/faults.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { connectClient } from '#libs/platform/eventstore/connect-client.ts';
-import { connectEventStore } from '#libs/platform/eventstore/index.ts';
-import type { EventStore, LogFeed, ReadStreamOptions, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import {
+  connectEventStore,
+  type EventStore,
+  type LogFeed,
+  type ReadStreamOptions,
+  type StoredEvent,
+} from '#libs/platform/eventstore/index.ts';
 import { startSharedEventStore } from '#test/support/event-store.ts';
 import { logEvent, numberedEvents } from '#test/support/log-events.ts';
 

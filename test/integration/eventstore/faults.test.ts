@@ -4,10 +4,13 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { connectEventStore } from '#libs/platform/eventstore/index.ts';
-import type { LogFeed, EventStore, EventToAppend } from '#libs/platform/eventstore/index.ts';
-import { startTestEventStore } from '#test/support/event-store.ts';
-import type { TestEventStoreProcess } from '#test/support/event-store.ts';
+import {
+  connectEventStore,
+  type EventStore,
+  type EventToAppend,
+  type LogFeed,
+} from '#libs/platform/eventstore/index.ts';
+import { startTestEventStore, type TestEventStoreProcess } from '#test/support/event-store.ts';
 import { eventually as eventuallyWithin } from '#test/support/eventually.ts';
 import { logEvent, numberedEvents } from '#test/support/log-events.ts';
 import { startMisbehavingServer } from './misbehaving-server.ts';

@@ -4,11 +4,16 @@ import { ReadResp, type ReadReq } from '@eventstore/db-client/generated/streams_
 import { status } from '@grpc/grpc-js';
 import { afterEach, expect, test } from 'vitest';
 import { newId } from '#libs/kernel/ids.ts';
-import { connectEventStore, encodePosition } from '#libs/platform/eventstore/index.ts';
-import type { LogFeed, FeedItem, FeedOptions, LogStart } from '#libs/platform/eventstore/index.ts';
+import {
+  connectEventStore,
+  encodePosition,
+  type FeedItem,
+  type FeedOptions,
+  type LogFeed,
+  type LogStart,
+} from '#libs/platform/eventstore/index.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startMisbehavingServer } from './misbehaving-server.ts';
-import type { ReadCall } from './misbehaving-server.ts';
+import { type ReadCall, startMisbehavingServer } from './misbehaving-server.ts';
 
 const cleanUps: (() => unknown)[] = [];
 afterEach(async () => {

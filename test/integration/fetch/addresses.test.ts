@@ -1,15 +1,17 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
 import { parseAllowedHost } from '#libs/platform/config/index.ts';
-import { createFetcher, FetchError } from '#libs/platform/fetch/index.ts';
-import type { Fetched, Fetcher, FetchOptions } from '#libs/platform/fetch/index.ts';
+import {
+  createFetcher,
+  type Fetched,
+  type Fetcher,
+  FetchError,
+  type FetchOptions,
+} from '#libs/platform/fetch/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
-import { watchConnections } from '#test/support/fetch/connections.ts';
-import type { WatchedConnections } from '#test/support/fetch/connections.ts';
-import { startNameServer } from '#test/support/fetch/name-server.ts';
-import type { Answer, NameServer, Query } from '#test/support/fetch/name-server.ts';
-import { response, startRawServer } from '#test/support/fetch/raw-server.ts';
-import type { RawServer } from '#test/support/fetch/raw-server.ts';
+import { watchConnections, type WatchedConnections } from '#test/support/fetch/connections.ts';
+import { type Answer, type NameServer, type Query, startNameServer } from '#test/support/fetch/name-server.ts';
+import { type RawServer, response, startRawServer } from '#test/support/fetch/raw-server.ts';
 
 /** In the part of IPv6 for hosts, and not allocated (IANA, 2026): public to Parley, without a host or a route. */
 const NOWHERE = '2e00::1';

@@ -1,5 +1,4 @@
-import { createServer } from 'node:net';
-import type { Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import * as tls from 'node:tls';
 import * as zlib from 'node:zlib';
@@ -7,12 +6,10 @@ import * as zlib from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
 import { VERSION } from '#libs/platform/config/index.ts';
-import { createFetcher } from '#libs/platform/fetch/index.ts';
-import type { Fetcher } from '#libs/platform/fetch/index.ts';
+import { createFetcher, type Fetcher } from '#libs/platform/fetch/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { response, startRawServer } from '#test/support/fetch/raw-server.ts';
-import type { RawServer } from '#test/support/fetch/raw-server.ts';
+import { type RawServer, response, startRawServer } from '#test/support/fetch/raw-server.ts';
 import { makeCertificateAuthority } from '#test/support/kafka/certificates.ts';
 
 let here: RawServer;

@@ -3,13 +3,16 @@ import * as zlib from 'node:zlib';
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
-import { createFetcher, FetchError } from '#libs/platform/fetch/index.ts';
-import type { Fetcher, FetchFailure, FetchOptions } from '#libs/platform/fetch/index.ts';
-import { createMetrics } from '#libs/platform/telemetry/index.ts';
-import type { Metrics } from '#libs/platform/telemetry/index.ts';
+import {
+  createFetcher,
+  type Fetcher,
+  FetchError,
+  type FetchFailure,
+  type FetchOptions,
+} from '#libs/platform/fetch/index.ts';
+import { createMetrics, type Metrics } from '#libs/platform/telemetry/index.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { response, startRawServer } from '#test/support/fetch/raw-server.ts';
-import type { RawServer } from '#test/support/fetch/raw-server.ts';
+import { type RawServer, response, startRawServer } from '#test/support/fetch/raw-server.ts';
 
 const MAX_BYTES = 1_000_000;
 /** Decoders and sockets add a chunk to what the limit allows. */

@@ -5,12 +5,10 @@ import { newId } from '#libs/kernel/ids.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
 import type { EventToAppend } from '#libs/platform/eventstore/index.ts';
 import { BLOCK } from '#libs/platform/readmodel/history.ts';
-import { composeFeatures } from '#services/features.ts';
-import type { Features } from '#services/features.ts';
+import { composeFeatures, type Features } from '#services/features.ts';
 import { PLAIN_CHANNEL } from '#test/support/commands.ts';
 import { CountingStore } from '#test/support/counting-store.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 
 const STARTED_AT = Date.UTC(2026, 0, 1);
 const organizationId = newId();

@@ -2,8 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { eventually } from '#test/support/eventually.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { Answer, TestApi } from '#test/support/test-api.ts';
+import { type Answer, startTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
 let channel: string;

@@ -2,15 +2,11 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { HistoryPoint } from '#libs/platform/readmodel/index.ts';
-import { composeFeatures, composeReadModels } from '#services/features.ts';
-import type { Features } from '#services/features.ts';
+import { composeFeatures, composeReadModels, type Features } from '#services/features.ts';
 import { rebuild } from '#services/projector/rebuild.ts';
-import { ADA, playInteractions } from '#test/support/channel-with-a-past.ts';
-import type { PlayedChannel } from '#test/support/channel-with-a-past.ts';
-import { eventsUntil, pastOf, streamOf } from '#test/support/past.ts';
-import type { Past, PastInteraction } from '#test/support/past.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { ADA, type PlayedChannel, playInteractions } from '#test/support/channel-with-a-past.ts';
+import { eventsUntil, type Past, type PastInteraction, pastOf, streamOf } from '#test/support/past.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 import { dumpReadModels } from '#test/support/read-model-dump.ts';
 import { rounds, roundsTimeoutMs } from '#test/support/rounds.ts';
 

@@ -1,11 +1,9 @@
 /** Requests for which the fuzzer found undocumented answers. */
-import { request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { startEdge } from './edge.ts';
-import type { Edge } from './edge.ts';
+import { type Edge, startEdge } from './edge.ts';
 
 let edge: Edge;
 beforeAll(async () => {

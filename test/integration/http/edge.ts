@@ -9,6 +9,9 @@ import {
   createApiKey,
   digestOf,
   etagOf,
+  type HttpApp,
+  type HttpServer,
+  type HttpServerOptions,
   idParam,
   jsonMap,
   notFound,
@@ -16,13 +19,13 @@ import {
   openPage,
   pageMetaSchema,
   pageQuery,
+  type Principal,
   queryBoolean,
   sendJson,
   sendPage,
   setPosition,
   text,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp, HttpServer, HttpServerOptions, Principal } from '#libs/platform/http/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 
 export interface Edge {

@@ -1,14 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { commandContext, RedisIdempotencyStore, setPosition } from '#libs/platform/http/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
-import type { RedisClient } from '#libs/platform/redis/index.ts';
+import { connectRedis, type RedisClient, waitForRedis } from '#libs/platform/redis/index.ts';
 import { idempotencyKey } from '#libs/platform/http/idempotency.keys.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startTestRedis } from '#test/support/redis.ts';
-import type { TestRedis } from '#test/support/redis.ts';
-import { startEdge } from './edge.ts';
-import type { Edge } from './edge.ts';
+import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
+import { type Edge, startEdge } from './edge.ts';
 
 let edge: Edge;
 let store: TestRedis;

@@ -1,8 +1,7 @@
 /** UUIDs in every form that RFC 9562 and pydantic accept: upper case, and without hyphens, on every route alike. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { startTestApi } from '#test/support/test-api.ts';
-import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
 const ids: Record<string, string> = {};

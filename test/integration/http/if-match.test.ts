@@ -6,8 +6,7 @@ import { accept } from '#libs/kernel/decider.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { asRecord } from '#test/support/log-reader.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
 let channel: string;

@@ -8,14 +8,11 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { newId } from '#libs/kernel/ids.ts';
 import { parseConfig } from '#libs/platform/config/index.ts';
 import { bootstrap } from '#services/first-organization.ts';
-import { composeFeatures } from '#services/features.ts';
-import type { Features } from '#services/features.ts';
+import { composeFeatures, type Features } from '#services/features.ts';
 import { roleContext } from '#test/support/role-context.ts';
-import { buildGateway } from '#services/gateway/role.ts';
-import type { Gateway } from '#services/gateway/role.ts';
+import { buildGateway, type Gateway } from '#services/gateway/role.ts';
 import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 import { composeUnapplied } from '#test/support/unapplied-writer.ts';
 
 let test: TestPlatform;

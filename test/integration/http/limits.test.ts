@@ -3,11 +3,9 @@ import { connect } from 'node:net';
 
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
-import { createApiKey } from '#libs/platform/http/index.ts';
-import type { Principal } from '#libs/platform/http/index.ts';
+import { createApiKey, type Principal } from '#libs/platform/http/index.ts';
 import { Upgrades } from '#libs/platform/websocket/index.ts';
-import { startEdge } from './edge.ts';
-import type { Edge } from './edge.ts';
+import { type Edge, startEdge } from './edge.ts';
 
 const started: Edge[] = [];
 async function start(...args: Parameters<typeof startEdge>): Promise<Edge> {

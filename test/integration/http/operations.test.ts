@@ -2,8 +2,7 @@ import { Agent, request as httpRequest } from 'node:http';
 import { afterEach, expect, test } from 'vitest';
 import { z } from 'zod';
 import { createLogger } from '#libs/platform/telemetry/index.ts';
-import { startEdge } from './edge.ts';
-import type { Edge } from './edge.ts';
+import { type Edge, startEdge } from './edge.ts';
 
 const started: Edge[] = [];
 async function start(...args: Parameters<typeof startEdge>): Promise<Edge> {

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { pageMetaSchema } from '#libs/platform/http/index.ts';
-import { startEdge } from './edge.ts';
-import type { Edge } from './edge.ts';
+import { type Edge, startEdge } from './edge.ts';
 
 const pageSchema = z.object({
   items: z.array(z.object({ id: z.string() })),

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Position } from '#libs/platform/http/index.ts';
-import { startEdge } from './edge.ts';
-import type { Edge } from './edge.ts';
+import { type Edge, startEdge } from './edge.ts';
 
 let edge: Edge;
 const waits: (Position & { organizationId: string })[] = [];

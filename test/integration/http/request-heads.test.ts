@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Upgrades } from '#libs/platform/websocket/index.ts';
 import { exchangeBytes } from '#test/support/raw-socket.ts';
 
-import { startEdge } from './edge.ts';
-import type { Edge } from './edge.ts';
+import { type Edge, startEdge } from './edge.ts';
 
 let edge: Edge;
 beforeAll(async () => {

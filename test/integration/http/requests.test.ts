@@ -2,8 +2,7 @@ import { connect } from 'node:net';
 import { once } from 'node:events';
 import { text as readAll } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startEdge } from './edge.ts';
-import type { Edge } from './edge.ts';
+import { type Edge, startEdge } from './edge.ts';
 
 let edge: Edge;
 beforeAll(async () => {

@@ -1,8 +1,7 @@
 /** Every way to set a URL that Parley requests later, with every form of URL that it will never request. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { startTestApi } from '../../support/test-api.ts';
-import type { Answer, TestApi } from '../../support/test-api.ts';
+import { type Answer, startTestApi, type TestApi } from '../../support/test-api.ts';
 
 let api: TestApi;
 let agent: string;

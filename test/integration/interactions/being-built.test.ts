@@ -6,11 +6,9 @@ import { sequenceOf } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { composeFeatures } from '#services/features.ts';
-import type { Features } from '#services/features.ts';
+import { composeFeatures, type Features } from '#services/features.ts';
 import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 import { interactionKeys } from '#libs/features/interactions/reads/interaction.keys.ts';
 
 const POSTS = 30;

@@ -8,11 +8,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '#libs/kernel/ids.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
 import type { EventToAppend } from '#libs/platform/eventstore/index.ts';
-import { composeFeatures } from '#services/features.ts';
-import type { Features } from '#services/features.ts';
+import { composeFeatures, type Features } from '#services/features.ts';
 import { randomFrom } from '#test/support/channel-history.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 import { rounds, roundsTimeoutMs } from '#test/support/rounds.ts';
 
 const START = Date.UTC(2026, 0, 1);

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { eventually } from '#test/support/eventually.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 import type { TestRedis } from '#test/support/redis.ts';
 
 import { CONTENT, INVOCATION_CONFIG, PARTICIPANTS, REQUIRED, ROLES } from './interaction-shapes.ts';

@@ -4,11 +4,9 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { InteractionRef } from '#libs/features/interactions/index.ts';
 import { sequenceOf } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { composeFeatures } from '#services/features.ts';
-import type { Features } from '#services/features.ts';
+import { composeFeatures, type Features } from '#services/features.ts';
 import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 import { CHANNEL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
 import { composeUnapplied } from '#test/support/unapplied-writer.ts';
 

@@ -1,8 +1,7 @@
 /* The tree of an interaction may be larger than any answer. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import { startTestApi } from '#test/support/test-api.ts';
-import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 
 const MIB = 1024 * 1024;
 const LARGE = 90;

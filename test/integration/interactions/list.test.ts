@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { startTestApi } from '#test/support/test-api.ts';
-import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
 /** A channel of 250 interactions: every third in one turn, every second a response, every seventh incomplete. */

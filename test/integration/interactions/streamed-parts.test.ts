@@ -7,12 +7,10 @@ import { sequenceOf } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { CollectionReader, ReadModel } from '#libs/platform/readmodel/index.ts';
 import type { ApplyOutcome, EntityWrite } from '#libs/platform/readmodel/read-model.ts';
-import { composeFeatures } from '#services/features.ts';
-import type { Features } from '#services/features.ts';
+import { composeFeatures, type Features } from '#services/features.ts';
 import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
 import { CountingStore } from '#test/support/counting-store.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 
 /** Notes how many bytes each run writes. */
 class MeasuredReadModel extends ReadModel {

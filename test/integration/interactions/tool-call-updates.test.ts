@@ -5,8 +5,7 @@ import { ephemeralKeys } from '#libs/platform/live/live.keys.ts';
 import { READ_MODELS_PREFIX } from '#libs/platform/readmodel/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { readLog } from '#test/support/log-reader.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 import { keysIn, nodeWith } from '#test/support/redis-commands.ts';
 
 let api: TestApi;

@@ -9,8 +9,7 @@ import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
 import { CountingStore } from '#test/support/counting-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import type { InteractionResource } from '#test/support/interaction-fold.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 
 let test: TestPlatform;
 let queries: InteractionQueries;

@@ -5,8 +5,7 @@ import { newId } from '#libs/kernel/ids.ts';
 import { KafkaConnection } from '#libs/platform/kafka/index.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
 import { freePort } from '#infra/private-redis/free-port.ts';
-import { KAFKA_START_MS, startTestKafka } from '#test/support/kafka/broker.ts';
-import type { TestKafka } from '#test/support/kafka/broker.ts';
+import { KAFKA_START_MS, startTestKafka, type TestKafka } from '#test/support/kafka/broker.ts';
 import { readTopic } from '#test/support/kafka/topic-reader.ts';
 
 let broker: TestKafka;

@@ -5,16 +5,14 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { connectEventStore } from '#libs/platform/eventstore/index.ts';
-import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { connectEventStore, type StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { KafkaConnection, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
 import { publicMessageHeaders } from '#libs/platform/live/index.ts';
 import { composePublicMessages, publicEventTypes } from '#services/features.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { KAFKA_START_MS, startTestKafkaProcess } from '#test/support/kafka/broker.ts';
-import type { TestKafkaProcess } from '#test/support/kafka/broker.ts';
+import { KAFKA_START_MS, startTestKafkaProcess, type TestKafkaProcess } from '#test/support/kafka/broker.ts';
 import { readTopic } from '#test/support/kafka/topic-reader.ts';
 import { logMetadata } from '#test/support/log-events.ts';
 

@@ -4,15 +4,19 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { connectEventStore, encodePosition } from '#libs/platform/eventstore/index.ts';
-import { KafkaConnection, LogMessages, logTopics } from '#libs/platform/kafka/index.ts';
-import type { LogTopics, RefusingPartition } from '#libs/platform/kafka/index.ts';
+import {
+  KafkaConnection,
+  LogMessages,
+  logTopics,
+  type LogTopics,
+  type RefusingPartition,
+} from '#libs/platform/kafka/index.ts';
 import { partitionOf } from '#libs/platform/kafka/partitioner.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
 import { composePublicMessages } from '#services/features.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { KAFKA_START_MS, startTestKafkaProcess } from '#test/support/kafka/broker.ts';
-import type { TestKafkaProcess } from '#test/support/kafka/broker.ts';
+import { KAFKA_START_MS, startTestKafkaProcess, type TestKafkaProcess } from '#test/support/kafka/broker.ts';
 import { runRelay } from '#test/support/kafka/running-relay.ts';
 import { readEvents, readTopic } from '#test/support/kafka/topic-reader.ts';
 import { logMetadata } from '#test/support/log-events.ts';

@@ -1,19 +1,20 @@
 /** The relay on a real broker that is killed and paused, and on brokers of any kind. */
 import { ConfigResourceTypes } from 'kafkajs';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
-import type { GlobalPosition } from '#libs/kernel/event.ts';
+import { type GlobalPosition, NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { comparePositions, connectEventStore } from '#libs/platform/eventstore/index.ts';
-import type { EventToAppend, StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { KafkaConnection, LogMessages, logTopics } from '#libs/platform/kafka/index.ts';
-import type { LogTopics, Watermark } from '#libs/platform/kafka/index.ts';
+import {
+  comparePositions,
+  connectEventStore,
+  type EventToAppend,
+  type StoredEvent,
+} from '#libs/platform/eventstore/index.ts';
+import { KafkaConnection, LogMessages, logTopics, type LogTopics, type Watermark } from '#libs/platform/kafka/index.ts';
 import { decodeCheckpoint } from '#libs/platform/kafka/relay-checkpoint.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { KAFKA_START_MS, startTestKafkaProcess } from '#test/support/kafka/broker.ts';
-import type { TestKafkaProcess } from '#test/support/kafka/broker.ts';
+import { KAFKA_START_MS, startTestKafkaProcess, type TestKafkaProcess } from '#test/support/kafka/broker.ts';
 import { runRelay } from '#test/support/kafka/running-relay.ts';
 import { readEvents, readTopic } from '#test/support/kafka/topic-reader.ts';
 import { logEvent, numberedEvents } from '#test/support/log-events.ts';

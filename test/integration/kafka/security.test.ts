@@ -2,8 +2,14 @@
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } from 'kafkajs';
-import type { AclEntry, Admin } from 'kafkajs';
+import {
+  type AclEntry,
+  AclOperationTypes,
+  AclPermissionTypes,
+  AclResourceTypes,
+  type Admin,
+  ResourcePatternTypes,
+} from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NO_EVENTS } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
@@ -17,8 +23,7 @@ import { plainKafka } from '#test/support/kafka/plain-kafka.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { KAFKA_START_MS } from '#test/support/kafka/broker.ts';
-import { startSecureTestKafka } from '#test/support/kafka/secure-broker.ts';
-import type { SecureTestKafka } from '#test/support/kafka/secure-broker.ts';
+import { type SecureTestKafka, startSecureTestKafka } from '#test/support/kafka/secure-broker.ts';
 import { readTopic } from '#test/support/kafka/topic-reader.ts';
 
 const SECRET = 'a secret of this test only';

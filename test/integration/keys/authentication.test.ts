@@ -8,8 +8,7 @@ import { composeReadModels } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { readLog } from '#test/support/log-reader.ts';
 import { composeUnapplied } from '#test/support/unapplied-writer.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { Answer, TestApi, TestInstance } from '#test/support/test-api.ts';
+import { type Answer, startTestApi, type TestApi, type TestInstance } from '#test/support/test-api.ts';
 
 let api: TestApi;
 let other: TestInstance;

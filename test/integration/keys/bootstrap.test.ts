@@ -8,12 +8,9 @@ import { newId } from '#libs/kernel/ids.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import type { Principal } from '#libs/platform/http/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
-import { bootstrapOn } from '#services/first-organization.ts';
-import { FIRST_ORGANIZATION } from '#services/first-organization.ts';
-import type { Bootstrapped } from '#services/first-organization.ts';
+import { bootstrapOn, type Bootstrapped, FIRST_ORGANIZATION } from '#services/first-organization.ts';
 import { composeFeatures } from '#services/features.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 
 const OWN_KEY = 'my-own-key_0123456789-0123456789-0123456789';
 

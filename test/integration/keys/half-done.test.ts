@@ -8,8 +8,7 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { composeReadModels } from '#services/features.ts';
 import { readLog } from '#test/support/log-reader.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { TestApi } from '#test/support/test-api.ts';
+import { startTestApi, type TestApi } from '#test/support/test-api.ts';
 import type { TestRedis } from '#test/support/redis.ts';
 
 let api: TestApi<TestRedis>;

@@ -4,8 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FIRST_ORGANIZATION } from '#services/first-organization.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { composeFeatures } from '#services/features.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 import { composeUnapplied } from '#test/support/unapplied-writer.ts';
 
 let api: TestApi;

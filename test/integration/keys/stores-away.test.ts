@@ -2,8 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { createApiKey } from '#libs/platform/http/index.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { Answer, TestApi } from '#test/support/test-api.ts';
+import { type Answer, startTestApi, type TestApi } from '#test/support/test-api.ts';
 import type { TestRedis } from '#test/support/redis.ts';
 
 const UNKNOWN = 'parley_live_4r7G8b0y1h9g6NUEKnrG3uubP4cn8R3mFAkjiiRkCmk0y2hqE';

@@ -6,8 +6,7 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { composeFeatures } from '#services/features.ts';
 import { factsOfDocument, nodeToLearn } from '#test/support/knowledge/facts.ts';
 import { keysIn } from '#test/support/redis-commands.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 
 const GRAPHS = '/api/v1/knowledge';
 

@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { factsOfDocument } from '#test/support/knowledge/facts.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 
 const GRAPHS = '/api/v1/knowledge';
 

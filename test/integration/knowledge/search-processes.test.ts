@@ -1,6 +1,5 @@
 /** Processes that keep their indexes in one folder, while another one writes and one of them is killed. */
-import { fork } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -13,8 +12,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Question, SearchResult } from '#libs/features/knowledge/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { TestApi } from '#test/support/test-api.ts';
+import { startTestApi, type TestApi } from '#test/support/test-api.ts';
 
 const SCRIPT = join(import.meta.dirname, '../../support/knowledge/search.process.ts');
 /** Facts that a transaction takes about a second to index. */

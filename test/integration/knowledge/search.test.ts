@@ -9,8 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { GraphIndexes } from '#libs/features/knowledge/search/graph-indexes.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { Answer, Call, TestApi, TestInstance } from '#test/support/test-api.ts';
+import { type Answer, type Call, startTestApi, type TestApi, type TestInstance } from '#test/support/test-api.ts';
 
 const GRAPHS = '/api/v1/knowledge';
 

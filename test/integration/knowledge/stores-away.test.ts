@@ -5,8 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import { eventually } from '#test/support/eventually.ts';
 import type { TestRedis } from '#test/support/redis.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 
 const GRAPHS = '/api/v1/knowledge';
 

@@ -15,10 +15,13 @@ import { createFetcher } from '#libs/platform/fetch/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { runParley } from '#test/support/command-line.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { embedding, sendVectors, startEmbeddingServer } from '#test/support/knowledge/embedding-server.ts';
-import type { EmbeddingServer } from '#test/support/knowledge/embedding-server.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { TestApi } from '#test/support/test-api.ts';
+import {
+  embedding,
+  type EmbeddingServer,
+  sendVectors,
+  startEmbeddingServer,
+} from '#test/support/knowledge/embedding-server.ts';
+import { startTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
 let server: EmbeddingServer;

@@ -1,13 +1,18 @@
 /** Servers of tools, well-behaved, odd and hostile, behind the guarded fetcher. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
-import { createFetcher } from '#libs/platform/fetch/index.ts';
-import type { Fetcher } from '#libs/platform/fetch/index.ts';
-import { toolServers } from '#libs/platform/mcp/index.ts';
-import type { ToolServers } from '#libs/platform/mcp/index.ts';
+import { createFetcher, type Fetcher } from '#libs/platform/fetch/index.ts';
+import { toolServers, type ToolServers } from '#libs/platform/mcp/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
-import { listing, resetMcpServer, saysText, sendStream, startMcpServer } from '#test/support/mcp-server.ts';
-import type { Habits, McpTestServer } from '#test/support/mcp-server.ts';
+import {
+  type Habits,
+  listing,
+  type McpTestServer,
+  resetMcpServer,
+  saysText,
+  sendStream,
+  startMcpServer,
+} from '#test/support/mcp-server.ts';
 
 let server: McpTestServer;
 let fetcher: Fetcher;

@@ -2,8 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { DocumentsApi } from '#test/support/documents-api.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startS3Server } from '#test/support/s3/s3-server.ts';
-import type { S3Server } from '#test/support/s3/s3-server.ts';
+import { type S3Server, startS3Server } from '#test/support/s3/s3-server.ts';
 import { findS3Server } from '#test/support/s3/versitygw.mjs';
 
 const program = await findS3Server();

@@ -7,10 +7,18 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { downloadOf } from '#test/support/download.ts';
 import { DocumentsApi } from '#test/support/documents-api.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { answers, changes, endsEarly, flips, isCut, stalls, startS3Proxy } from '#test/support/s3/s3-proxy.ts';
-import type { Behaviour, S3Proxy } from '#test/support/s3/s3-proxy.ts';
-import { startS3Server } from '#test/support/s3/s3-server.ts';
-import type { S3Server } from '#test/support/s3/s3-server.ts';
+import {
+  answers,
+  type Behaviour,
+  changes,
+  endsEarly,
+  flips,
+  isCut,
+  type S3Proxy,
+  stalls,
+  startS3Proxy,
+} from '#test/support/s3/s3-proxy.ts';
+import { type S3Server, startS3Server } from '#test/support/s3/s3-server.ts';
 import { findS3Server } from '#test/support/s3/versitygw.mjs';
 
 const program = await findS3Server();

@@ -11,8 +11,7 @@ import { DocumentsApi } from '#test/support/documents-api.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { SAMPLE_FILES } from '#test/support/media-files.ts';
 import { roleContext } from '#test/support/role-context.ts';
-import { startWebsite } from '#test/support/website.ts';
-import type { Website } from '#test/support/website.ts';
+import { startWebsite, type Website } from '#test/support/website.ts';
 
 const MEDIA = '/api/v1/media';
 const MIB = 1024 * 1024;

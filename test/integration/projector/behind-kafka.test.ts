@@ -16,10 +16,8 @@ import { composeReadModels, PROJECTIONS } from '#services/features.ts';
 import { ProjectionLoop } from '#services/projector/projection-loop.ts';
 import { channelTurns } from '#test/bench/channel-log.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { KAFKA_START_MS, startTestKafka } from '#test/support/kafka/broker.ts';
-import type { TestKafka } from '#test/support/kafka/broker.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { KAFKA_START_MS, startTestKafka, type TestKafka } from '#test/support/kafka/broker.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 import type { TestRedis } from '#test/support/redis.ts';
 
 const WAIT = { timeoutMs: 60_000, everyMs: 100 };

@@ -4,16 +4,19 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
 import { comparePositions, decodePosition } from '#libs/platform/eventstore/index.ts';
-import { parseStreamName, projectionKeys } from '#libs/platform/readmodel/index.ts';
-import type { AnyProjection, EntityReader, Projector } from '#libs/platform/readmodel/index.ts';
-import { composeFeatures, composeReadModels, PROJECTIONS } from '#services/features.ts';
-import type { Features, ReadModels } from '#services/features.ts';
+import {
+  type AnyProjection,
+  type EntityReader,
+  parseStreamName,
+  projectionKeys,
+  type Projector,
+} from '#libs/platform/readmodel/index.ts';
+import { composeFeatures, composeReadModels, type Features, PROJECTIONS, type ReadModels } from '#services/features.ts';
 import { ProjectionLoop } from '#services/projector/projection-loop.ts';
 import { rebuild } from '#services/projector/rebuild.ts';
 import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 import { CHANNEL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
 import { dumpReadModels } from '#test/support/read-model-dump.ts';
 import { flush, nodeWith } from '#test/support/redis-commands.ts';

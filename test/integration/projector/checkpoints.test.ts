@@ -2,17 +2,18 @@
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { decodePosition } from '#libs/platform/eventstore/index.ts';
-import type { PartitionCheckpoint } from '#libs/platform/eventstore/index.ts';
-import { PartitionCheckpoints, projectionKeys, ProjectionState } from '#libs/platform/readmodel/index.ts';
-import type { ProjectionStart } from '#libs/platform/readmodel/index.ts';
+import { decodePosition, type PartitionCheckpoint } from '#libs/platform/eventstore/index.ts';
+import {
+  PartitionCheckpoints,
+  projectionKeys,
+  type ProjectionStart,
+  ProjectionState,
+} from '#libs/platform/readmodel/index.ts';
 import { partitionsKey } from '#libs/platform/readmodel/read-model.keys.ts';
-import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
-import type { RedisClient } from '#libs/platform/redis/index.ts';
+import { connectRedis, type RedisClient, waitForRedis } from '#libs/platform/redis/index.ts';
 import { partitionCheckpointWriter } from '#services/projector/checkpoint-writers.ts';
 import { nodeWith } from '#test/support/redis-commands.ts';
-import { startEmptyRedis } from '#test/support/redis.ts';
-import type { EmptyRedis } from '#test/support/redis.ts';
+import { type EmptyRedis, startEmptyRedis } from '#test/support/redis.ts';
 
 let server: EmptyRedis;
 let redis: Redis;

@@ -2,21 +2,18 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
-import type { StreamRevision } from '#libs/kernel/event.ts';
-import { NO_EVENTS } from '#libs/kernel/event.ts';
+import { NO_EVENTS, type StreamRevision } from '#libs/kernel/event.ts';
 import type { EventToAppend } from '#libs/platform/eventstore/index.ts';
 import { channelEntity, CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
 import { entityKeys, Projector } from '#libs/platform/readmodel/index.ts';
-import { channelStream, composeReadModels } from '#services/features.ts';
-import type { ReadModels } from '#services/features.ts';
+import { channelStream, composeReadModels, type ReadModels } from '#services/features.ts';
 import { ProjectionLoop } from '#services/projector/projection-loop.ts';
 import { rebuild } from '#services/projector/rebuild.ts';
 import { projectionProbe } from '#services/projector/role.ts';
 import { PLAIN_CHANNEL } from '#test/support/commands.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startParleyProcess } from '#test/support/parley-process.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 import { nodeWith } from '#test/support/redis-commands.ts';
 
 let test: TestPlatform;

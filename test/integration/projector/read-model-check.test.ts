@@ -3,15 +3,13 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import { EntityCheck } from '#libs/platform/readmodel/index.ts';
-import { composeFeatures, composeReadModels, PROJECTIONS } from '#services/features.ts';
-import type { ReadModels } from '#services/features.ts';
+import { composeFeatures, composeReadModels, PROJECTIONS, type ReadModels } from '#services/features.ts';
 import { ProjectionLoop } from '#services/projector/projection-loop.ts';
 import { ReadModelCheck } from '#services/projector/read-model-check.ts';
 import { playChannels } from '#test/support/channel-history.ts';
 import { commandHistories, playHistory } from '#test/support/command-history.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 import { dumpReadModels } from '#test/support/read-model-dump.ts';
 import { nodeWith } from '#test/support/redis-commands.ts';
 

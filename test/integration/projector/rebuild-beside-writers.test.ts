@@ -6,12 +6,10 @@ import { newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { ProjectionState } from '#libs/platform/readmodel/index.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
-import { composeFeatures, composeReadModels, PROJECTIONS } from '#services/features.ts';
-import type { ReadModels } from '#services/features.ts';
+import { composeFeatures, composeReadModels, PROJECTIONS, type ReadModels } from '#services/features.ts';
 import { rebuild } from '#services/projector/rebuild.ts';
 import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 import { dumpReadModels } from '#test/support/read-model-dump.ts';
 import { flush, keysIn, nodeWith } from '#test/support/redis-commands.ts';
 

@@ -6,15 +6,13 @@ import { storeUnavailable } from '#libs/kernel/faults.ts';
 import type { LogFeed, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { ALL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
 import type { Projector } from '#libs/platform/readmodel/index.ts';
-import { composeFeatures, composeReadModels } from '#services/features.ts';
-import type { ReadModels } from '#services/features.ts';
+import { composeFeatures, composeReadModels, type ReadModels } from '#services/features.ts';
 import { ProjectionLoop } from '#services/projector/projection-loop.ts';
 import { rebuild } from '#services/projector/rebuild.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { playChannels } from '#test/support/channel-history.ts';
 import { commandHistories, playHistory } from '#test/support/command-history.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 import { digestOfDump, dumpReadModels } from '#test/support/read-model-dump.ts';
 import { flush, keysIn } from '#test/support/redis-commands.ts';
 

@@ -8,10 +8,16 @@ import { newId } from '#libs/kernel/ids.ts';
 import { channelTopic } from '#libs/platform/live/index.ts';
 import { Step } from '#libs/platform/reactors/step.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { refuses, says, saysInParts, saysThen, startModelServer } from '#test/support/model-server.ts';
-import type { Answer as ModelAnswer, ModelServer } from '#test/support/model-server.ts';
-import { RunsApi } from '#test/support/runs-api.ts';
-import type { Json } from '#test/support/runs-api.ts';
+import {
+  type Answer as ModelAnswer,
+  type ModelServer,
+  refuses,
+  says,
+  saysInParts,
+  saysThen,
+  startModelServer,
+} from '#test/support/model-server.ts';
+import { type Json, RunsApi } from '#test/support/runs-api.ts';
 import type { Answer } from '#test/support/test-api.ts';
 
 /** Also the slowest machine answers within this. */

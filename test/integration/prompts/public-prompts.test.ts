@@ -5,8 +5,7 @@ import { newId } from '#libs/kernel/ids.ts';
 import type { TestEventStoreProcess } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import type { TestRedis } from '#test/support/redis.ts';
-import { RunsApi } from '#test/support/runs-api.ts';
-import type { Json } from '#test/support/runs-api.ts';
+import { type Json, RunsApi } from '#test/support/runs-api.ts';
 
 const PER_ADDRESS = 8;
 /** Changed by tests of the budget. */

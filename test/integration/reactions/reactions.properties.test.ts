@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { startTestApi } from '#test/support/test-api.ts';
-import type { TestApi, TestInstance } from '#test/support/test-api.ts';
+import { startTestApi, type TestApi, type TestInstance } from '#test/support/test-api.ts';
 import { rounds, roundsTimeoutMs } from '#test/support/rounds.ts';
 
 let api: TestApi;

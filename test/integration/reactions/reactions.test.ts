@@ -1,14 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { MAX_MARKS, MAX_WITHDRAWN } from '#libs/features/reactions/reaction.ts';
-import { reactionKeys } from '#libs/features/reactions/reaction.marks.ts';
-import { encodeWithdrawn } from '#libs/features/reactions/reaction.marks.ts';
+import { encodeWithdrawn, reactionKeys } from '#libs/features/reactions/reaction.marks.ts';
 import { composeReadModels } from '#services/features.ts';
 import { rebuild } from '#services/projector/rebuild.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { dumpReadModels } from '#test/support/read-model-dump.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 import { nodeWith } from '#test/support/redis-commands.ts';
 
 let api: TestApi;

@@ -6,11 +6,23 @@ import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { derivedId, newId } from '#libs/kernel/ids.ts';
 import { connectClient } from '#libs/platform/eventstore/connect-client.ts';
-import { connectEventStore, StoreClock, textOf } from '#libs/platform/eventstore/index.ts';
-import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import {
+  connectEventStore,
+  type EventStore,
+  StoreClock,
+  type StoredEvent,
+  textOf,
+} from '#libs/platform/eventstore/index.ts';
 import { silentLog, within } from '#libs/platform/lifecycle/index.ts';
-import { GROUP_PREFIX, groupNameOf, reactor, ReactorRunner } from '#libs/platform/reactors/index.ts';
-import type { AnyReactor, AttemptOutcome, Process } from '#libs/platform/reactors/index.ts';
+import {
+  type AnyReactor,
+  type AttemptOutcome,
+  GROUP_PREFIX,
+  groupNameOf,
+  type Process,
+  reactor,
+  ReactorRunner,
+} from '#libs/platform/reactors/index.ts';
 import { Step } from '#libs/platform/reactors/step.ts';
 import { CountingStore } from '#test/support/counting-store.ts';
 import { startTestEventStore, type TestEventStore } from '#test/support/event-store.ts';

@@ -11,19 +11,26 @@ import { foldEvents } from '#libs/kernel/decider.ts';
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { READ_MODELS_PREFIX, ReadModel } from '#libs/platform/readmodel/index.ts';
 import type { ApplyOutcome, EntityWrite } from '#libs/platform/readmodel/read-model.ts';
-import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
-import { channelStream, composeFeatures, composeReadModels } from '#services/features.ts';
-import type { Features, ReadModels } from '#services/features.ts';
+import { connectRedis, type RedisClient, waitForRedis } from '#libs/platform/redis/index.ts';
+import {
+  channelStream,
+  composeFeatures,
+  composeReadModels,
+  type Features,
+  type ReadModels,
+} from '#services/features.ts';
 import { foldedChannel, readChannel } from '#test/support/channel-views.ts';
-import { commandHistories, playHistory } from '#test/support/command-history.ts';
-import type { CommandHistory, PlayedChannel } from '#test/support/command-history.ts';
+import {
+  commandHistories,
+  type CommandHistory,
+  type PlayedChannel,
+  playHistory,
+} from '#test/support/command-history.ts';
 import { streamOf } from '#test/support/past.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 import { dumpReadModels } from '#test/support/read-model-dump.ts';
 import { flush, keysIn, nodeWith } from '#test/support/redis-commands.ts';
 import { rounds, roundsTimeoutMs } from '#test/support/rounds.ts';
-import type { RedisClient } from '#libs/platform/redis/index.ts';
 
 let test: TestPlatform;
 let gateways: readonly [Features, Features];

@@ -3,8 +3,7 @@ import { CHANNEL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import { CHANNEL_READ_MODEL, Channels } from '#libs/features/channels/index.ts';
-import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
-import type { StreamRevision } from '#libs/kernel/event.ts';
+import { NO_EVENTS, streamRevision, type StreamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import {
   CollectionReader,
@@ -14,11 +13,9 @@ import {
   ReadModel,
 } from '#libs/platform/readmodel/index.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
-import { composeFeatures, composeReadModels } from '#services/features.ts';
-import type { ReadModels } from '#services/features.ts';
+import { composeFeatures, composeReadModels, type ReadModels } from '#services/features.ts';
 import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 import { nodeWith } from '#test/support/redis-commands.ts';
 import { composeUnapplied } from '#test/support/unapplied-writer.ts';
 

@@ -5,8 +5,7 @@ import type { EntityReader } from '#libs/platform/readmodel/index.ts';
 import { composeFeatures, composeReadModels } from '#services/features.ts';
 import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
 import { CountingStore } from '#test/support/counting-store.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 import { flush } from '#test/support/redis-commands.ts';
 
 let test: TestPlatform;

@@ -8,8 +8,7 @@ import { projectionProbe } from '#services/projector/role.ts';
 import { eventually } from '#test/support/eventually.ts';
 import type { TestRedis } from '#test/support/redis.ts';
 import { roleContext } from '#test/support/role-context.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi<TestRedis>;
 

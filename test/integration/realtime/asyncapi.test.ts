@@ -4,11 +4,9 @@ import { z } from 'zod';
 
 import { clientFrame, PROTOCOL, serverFrame } from '#libs/features/realtime/index.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
-import { composeFeatures } from '#services/features.ts';
-import type { Features } from '#services/features.ts';
+import { composeFeatures, type Features } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
 let features: Features;

@@ -1,18 +1,14 @@
 /* The cost of a replay from the log does not depend on the length of the channel. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import type { ChannelSequence } from '#libs/kernel/event.ts';
-import { streamRevision } from '#libs/kernel/event.ts';
+import { type ChannelSequence, streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import type { EventToAppend } from '#libs/platform/eventstore/index.ts';
 import { BLOCK } from '#libs/platform/readmodel/history.ts';
-import { composeFeatures } from '#services/features.ts';
-import type { Features } from '#services/features.ts';
+import { composeFeatures, type Features } from '#services/features.ts';
 import { CountingStore } from '#test/support/counting-store.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
-import { contextOf, newChannel } from '#test/support/realtime/channel-life.ts';
-import type { LiveChannel } from '#test/support/realtime/channel-life.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
+import { contextOf, type LiveChannel, newChannel } from '#test/support/realtime/channel-life.ts';
 
 /** Interactions that start in a block are completed in the next one, after this many events each. */
 const OPEN_PER_BLOCK = 5;

@@ -2,20 +2,23 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { parseInteractionId } from '#libs/features/interactions/index.ts';
-import type { ChannelSequence } from '#libs/kernel/event.ts';
-import { streamRevision } from '#libs/kernel/event.ts';
+import { type ChannelSequence, streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import type { EventStore, EventToAppend } from '#libs/platform/eventstore/index.ts';
-import { FRAME_FLAG } from '#libs/platform/live/index.ts';
-import type { EventFrame } from '#libs/platform/live/index.ts';
+import { type EventFrame, FRAME_FLAG } from '#libs/platform/live/index.ts';
 import { BLOCK } from '#libs/platform/readmodel/history.ts';
-import { composeFeatures, composeReadModels } from '#services/features.ts';
-import type { Features } from '#services/features.ts';
+import { composeFeatures, composeReadModels, type Features } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
-import { contextOf, createChannel, live, newChannel, recordTopic } from '#test/support/realtime/channel-life.ts';
-import type { LiveChannel, Published } from '#test/support/realtime/channel-life.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
+import {
+  contextOf,
+  createChannel,
+  live,
+  type LiveChannel,
+  newChannel,
+  type Published,
+  recordTopic,
+} from '#test/support/realtime/channel-life.ts';
 import { flush } from '#test/support/redis-commands.ts';
 import { rounds } from '#test/support/rounds.ts';
 

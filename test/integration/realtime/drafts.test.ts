@@ -6,8 +6,7 @@ import { FRAME_FLAG } from '#libs/platform/live/index.ts';
 import { composeFeatures } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { subscribeToTopic } from '#test/support/realtime/live-topic.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 import type { TestRedis } from '#test/support/redis.ts';
 import { keysIn, nodeWith } from '#test/support/redis-commands.ts';
 

@@ -4,8 +4,7 @@ import { EphemeralValues, FRAME_FLAG } from '#libs/platform/live/index.ts';
 import { composeFeatures } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { subscribeToTopic } from '#test/support/realtime/live-topic.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { Answer, TestApi } from '#test/support/test-api.ts';
+import { type Answer, startTestApi, type TestApi } from '#test/support/test-api.ts';
 import { keysIn } from '#test/support/redis-commands.ts';
 
 let api: TestApi;

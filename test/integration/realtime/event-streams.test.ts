@@ -1,21 +1,17 @@
 /* Event streams and their connections: clients that disconnect, stall or send HEAD leave nothing open. */
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { promisify } from 'node:util';
 
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 
 import { eventStreamRoutes, RealtimeNode } from '#libs/features/realtime/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { buildHttpServer } from '#libs/platform/http/index.ts';
-import type { HttpServer } from '#libs/platform/http/index.ts';
+import { buildHttpServer, type HttpServer } from '#libs/platform/http/index.ts';
 import { encodeValue, FRAME_FLAG, channelTopic, snapshotJson } from '#libs/platform/live/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
-import { composeFeatures } from '#services/features.ts';
-import type { Features } from '#services/features.ts';
+import { composeFeatures, type Features } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 import { contextOf, createChannel } from '#test/support/realtime/channel-life.ts';
 
 /** Ten times as fast, with all times that are counted in ticks. */

@@ -1,8 +1,7 @@
 /* A channel in one process: whatever its topic does, every subscriber gets an exact suffix of the log. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
-import { CLOSE, RealtimeNode } from '#libs/features/realtime/index.ts';
-import type { Grant } from '#libs/features/realtime/index.ts';
+import { CLOSE, type Grant, RealtimeNode } from '#libs/features/realtime/index.ts';
 import type { LiveChannel } from '#libs/features/realtime/live-channel.ts';
 import { LOSSY_BYTES, SLOW_BYTES, Subscriber } from '#libs/features/realtime/subscriber.ts';
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
@@ -20,11 +19,9 @@ import {
 } from '#libs/platform/live/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { payloadOf } from '#libs/platform/websocket/index.ts';
-import { composeFeatures } from '#services/features.ts';
-import type { Features } from '#services/features.ts';
+import { composeFeatures, type Features } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 import type { TestRedis } from '#test/support/redis.ts';
 import { contextOf, newChannel } from '#test/support/realtime/channel-life.ts';
 import { nodeWith } from '#test/support/redis-commands.ts';

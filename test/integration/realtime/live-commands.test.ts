@@ -5,12 +5,10 @@ import { newId } from '#libs/kernel/ids.ts';
 import { ReadModel } from '#libs/platform/readmodel/index.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
-import { composeFeatures } from '#services/features.ts';
-import type { Features } from '#services/features.ts';
+import { composeFeatures, type Features } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { subscribeToTopic } from '#test/support/realtime/live-topic.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 import type { TestRedis } from '#test/support/redis.ts';
 
 let api: TestApi<TestRedis>;

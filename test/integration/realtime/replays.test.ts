@@ -5,22 +5,17 @@ import { get } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 
-import { eventStreamRoutes, RealtimeNode, WebsocketAdmission } from '#libs/features/realtime/index.ts';
-import type { Grant } from '#libs/features/realtime/index.ts';
+import { eventStreamRoutes, type Grant, RealtimeNode, WebsocketAdmission } from '#libs/features/realtime/index.ts';
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { buildHttpServer } from '#libs/platform/http/index.ts';
-import type { HttpServer } from '#libs/platform/http/index.ts';
+import { buildHttpServer, type HttpServer } from '#libs/platform/http/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { Upgrades } from '#libs/platform/websocket/index.ts';
-import { composeFeatures } from '#services/features.ts';
-import type { Features } from '#services/features.ts';
+import { composeFeatures, type Features } from '#services/features.ts';
 import { CountingStore } from '#test/support/counting-store.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
-import { contextOf, newChannel } from '#test/support/realtime/channel-life.ts';
-import type { LiveChannel } from '#test/support/realtime/channel-life.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
+import { contextOf, type LiveChannel, newChannel } from '#test/support/realtime/channel-life.ts';
 
 /** More than a channel keeps in memory; three pages of the log. */
 const EVENTS = 1_300;

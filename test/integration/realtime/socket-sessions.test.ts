@@ -4,19 +4,22 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 
-import { SubscriberAccess, PING, PONG, RealtimeNode, WebsocketAdmission } from '#libs/features/realtime/index.ts';
-import type { Grant } from '#libs/features/realtime/index.ts';
+import {
+  type Grant,
+  PING,
+  PONG,
+  RealtimeNode,
+  SubscriberAccess,
+  WebsocketAdmission,
+} from '#libs/features/realtime/index.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { buildHttpServer } from '#libs/platform/http/index.ts';
-import type { HttpServer } from '#libs/platform/http/index.ts';
+import { buildHttpServer, type HttpServer } from '#libs/platform/http/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { Upgrades } from '#libs/platform/websocket/index.ts';
-import { composeFeatures } from '#services/features.ts';
-import type { Features } from '#services/features.ts';
+import { composeFeatures, type Features } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 import { contextOf, newChannel } from '#test/support/realtime/channel-life.ts';
 
 const TICK_MS = 100;

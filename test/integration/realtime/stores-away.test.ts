@@ -2,14 +2,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { composeFeatures } from '#services/features.ts';
-import type { Features } from '#services/features.ts';
+import { composeFeatures, type Features } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startTestPlatform } from '#test/support/platform.ts';
-import type { TestPlatform } from '#test/support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 import type { TestRedis } from '#test/support/redis.ts';
-import { contextOf, live, newChannel, recordTopic } from '#test/support/realtime/channel-life.ts';
-import type { LiveChannel } from '#test/support/realtime/channel-life.ts';
+import { contextOf, live, type LiveChannel, newChannel, recordTopic } from '#test/support/realtime/channel-life.ts';
 
 let test: TestPlatform<TestRedis>;
 let features: Features;

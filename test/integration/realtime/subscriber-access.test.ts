@@ -1,13 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { grantOf } from '#libs/features/realtime/index.ts';
-import type { AccessChange, Grant } from '#libs/features/realtime/index.ts';
-import { composeFeatures } from '#services/features.ts';
-import type { Features } from '#services/features.ts';
+import { type AccessChange, type Grant, grantOf } from '#libs/features/realtime/index.ts';
+import { composeFeatures, type Features } from '#services/features.ts';
 import { CountingStore } from '#test/support/counting-store.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 import type { TestRedis } from '#test/support/redis.ts';
 import { keysIn } from '#test/support/redis-commands.ts';
 

@@ -2,13 +2,10 @@ import { createHash } from 'node:crypto';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { Tickets, TICKET_TTL_MS } from '#libs/features/realtime/index.ts';
-import type { Grant } from '#libs/features/realtime/index.ts';
-import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
-import type { RedisClient } from '#libs/platform/redis/index.ts';
+import { type Grant, TICKET_TTL_MS, Tickets } from '#libs/features/realtime/index.ts';
+import { connectRedis, type RedisClient, waitForRedis } from '#libs/platform/redis/index.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 import type { TestRedis } from '#test/support/redis.ts';
 import { keysIn, nodeWith } from '#test/support/redis-commands.ts';
 

@@ -4,22 +4,17 @@ import { PROJECTIONS } from '#services/features.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { ProjectionState } from '#libs/platform/readmodel/index.ts';
-import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
-import type { RedisClient } from '#libs/platform/redis/index.ts';
-import { startTestEventStore } from '#test/support/event-store.ts';
-import type { TestEventStore } from '#test/support/event-store.ts';
+import { connectRedis, type RedisClient, waitForRedis } from '#libs/platform/redis/index.ts';
+import { startTestEventStore, type TestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startParleyProcess } from '#test/support/parley-process.ts';
-import type { ParleyProcess } from '#test/support/parley-process.ts';
+import { type ParleyProcess, startParleyProcess } from '#test/support/parley-process.ts';
 import { dumpReadModels } from '#test/support/read-model-dump.ts';
 import { startWriters } from '#test/support/realtime/channel-writers.ts';
 import { channelLog, framesAgainstLog, replay } from '#test/support/realtime/expected-frames.ts';
 import { newChannel, post } from '#test/support/realtime/nodes.ts';
 import { problemsOf } from '#test/support/realtime/sequence-checker.ts';
-import { Subscriber } from '#test/support/realtime/subscriber.ts';
-import type { Include } from '#test/support/realtime/subscriber.ts';
-import { startTestRedisCluster } from '#test/support/redis-cluster.ts';
-import type { TestRedisCluster, TestRedisNode } from '#test/support/redis-cluster.ts';
+import { type Include, Subscriber } from '#test/support/realtime/subscriber.ts';
+import { startTestRedisCluster, type TestRedisCluster, type TestRedisNode } from '#test/support/redis-cluster.ts';
 import { flush, keysIn } from '#test/support/redis-commands.ts';
 
 const EVERYTHING: readonly Include[] = ['nested', 'incomplete', 'ephemeral'];

@@ -10,8 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { startRedisProcess } from '#infra/private-redis/redis-process.ts';
-import { connectRedis, TopicSubscriptions, waitForRedis } from '#libs/platform/redis/index.ts';
-import type { RedisClient } from '#libs/platform/redis/index.ts';
+import { connectRedis, type RedisClient, TopicSubscriptions, waitForRedis } from '#libs/platform/redis/index.ts';
 import { FunctionLibrary } from '#libs/platform/redis/function-library.ts';
 import { CategoryReader } from '#libs/platform/readmodel/category-reader.ts';
 import { ReadModel } from '#libs/platform/readmodel/index.ts';
@@ -19,8 +18,7 @@ import { READ_MODEL_FUNCTIONS } from '#libs/platform/readmodel/read-model.ts';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startParleyProcess } from '#test/support/parley-process.ts';
-import { startTestRedisCluster } from '#test/support/redis-cluster.ts';
-import type { TestRedisCluster, TestRedisNode } from '#test/support/redis-cluster.ts';
+import { startTestRedisCluster, type TestRedisCluster, type TestRedisNode } from '#test/support/redis-cluster.ts';
 
 let cluster: TestRedisCluster;
 let redis: RedisClient;

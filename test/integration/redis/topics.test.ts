@@ -1,10 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { connectRedis, TopicSubscriptions, waitForRedis } from '#libs/platform/redis/index.ts';
-import type { RedisClient, TopicSubscription } from '#libs/platform/redis/index.ts';
+import {
+  connectRedis,
+  type RedisClient,
+  type TopicSubscription,
+  TopicSubscriptions,
+  waitForRedis,
+} from '#libs/platform/redis/index.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startTestRedis } from '#test/support/redis.ts';
-import type { TestRedis } from '#test/support/redis.ts';
+import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
 
 let server: TestRedis;
 let redis: RedisClient;

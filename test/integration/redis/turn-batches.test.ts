@@ -5,8 +5,7 @@ import { atEndOfTurn } from '#libs/platform/redis/turn-batches.ts';
 import type { RedisClient } from '#libs/platform/redis/redis-client.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/redis.ts';
 import { nodeWith } from '#test/support/redis-commands.ts';
-import { startEmptyRedis } from '#test/support/redis.ts';
-import type { EmptyRedis } from '#test/support/redis.ts';
+import { type EmptyRedis, startEmptyRedis } from '#test/support/redis.ts';
 
 describe('calls that are sent at the end of a turn of the event loop', () => {
   let server: EmptyRedis;

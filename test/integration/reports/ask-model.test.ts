@@ -4,11 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { askModel } from '#libs/features/reports/model-report.ts';
 import { ModelTexts } from '#libs/features/reports/model-texts.ts';
 import type { Finding } from '#libs/features/reports/report.ts';
-import { openAICompatibleModel } from '#libs/platform/model/index.ts';
-import type { ModelLimits } from '#libs/platform/model/index.ts';
+import { type ModelLimits, openAICompatibleModel } from '#libs/platform/model/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
-import { beginEvents, chunk, startEndpoints } from '#test/support/endpoints/endpoint.ts';
-import type { Endpoints } from '#test/support/endpoints/endpoint.ts';
+import { beginEvents, chunk, type Endpoints, startEndpoints } from '#test/support/endpoints/endpoint.ts';
 import { FAMILIES } from '#test/support/endpoints/families.ts';
 
 const texts = new ModelTexts();

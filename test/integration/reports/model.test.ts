@@ -9,15 +9,17 @@ import { Step } from '#libs/platform/reactors/step.ts';
 import { DocumentsApi } from '#test/support/documents-api.ts';
 import {
   beginEvents,
+  type ChatRequest,
   chunk,
   data,
   DONE,
   ending,
+  type Endpoints,
+  type Scripted,
   sendEvents,
   sendJson,
   startEndpoints,
 } from '#test/support/endpoints/endpoint.ts';
-import type { ChatRequest, Endpoints, Scripted } from '#test/support/endpoints/endpoint.ts';
 import { mistral } from '#test/support/endpoints/mistral.ts';
 import { eventually } from '#test/support/eventually.ts';
 

@@ -1,12 +1,10 @@
 /** Runs with answers in forms that users of other clients report. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { startEndpoints } from '#test/support/endpoints/endpoint.ts';
-import type { Endpoints } from '#test/support/endpoints/endpoint.ts';
+import { type Endpoints, startEndpoints } from '#test/support/endpoints/endpoint.ts';
 import { any, FORMS } from '#test/support/endpoints/forms.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { RunsApi } from '#test/support/runs-api.ts';
-import type { Json } from '#test/support/runs-api.ts';
+import { type Json, RunsApi } from '#test/support/runs-api.ts';
 
 let endpoints: Endpoints;
 let api: RunsApi;

@@ -1,14 +1,11 @@
 /** Runs with strict endpoints: each family refuses what its documents and its users' reports say that it refuses. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { startEndpoints } from '#test/support/endpoints/endpoint.ts';
-import type { Endpoints, Said, Scripted } from '#test/support/endpoints/endpoint.ts';
+import { type Endpoints, type Said, type Scripted, startEndpoints } from '#test/support/endpoints/endpoint.ts';
 import { FAMILIES } from '#test/support/endpoints/families.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { saysText, startMcpServer } from '#test/support/mcp-server.ts';
-import type { McpTestServer } from '#test/support/mcp-server.ts';
-import { RunsApi } from '#test/support/runs-api.ts';
-import type { Asked, Json } from '#test/support/runs-api.ts';
+import { type McpTestServer, saysText, startMcpServer } from '#test/support/mcp-server.ts';
+import { type Asked, type Json, RunsApi } from '#test/support/runs-api.ts';
 
 const NAMES = FAMILIES.map(({ name }) => name);
 /** Also the slowest machine answers within this. */

@@ -2,8 +2,7 @@
 import { spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { IncomingHttpHeaders, Server, ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { tmpdir } from 'node:os';
@@ -22,8 +21,7 @@ import { startReactors } from '#services/worker/role.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { logMetadata } from '#test/support/log-events.ts';
 import { keysIn } from '#test/support/redis-commands.ts';
-import { RunsApi } from '#test/support/runs-api.ts';
-import type { Asked, Json } from '#test/support/runs-api.ts';
+import { type Asked, type Json, RunsApi } from '#test/support/runs-api.ts';
 
 interface Hook {
   readonly server: Server;

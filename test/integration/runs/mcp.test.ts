@@ -1,12 +1,9 @@
 /** Agents with tools of other servers: a real MCP server, a real model endpoint, a whole Parley. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
-import { listing, resetMcpServer, saysText, startMcpServer } from '#test/support/mcp-server.ts';
-import type { McpTestServer } from '#test/support/mcp-server.ts';
-import { says, startModelServer } from '#test/support/model-server.ts';
-import type { ModelServer } from '#test/support/model-server.ts';
-import { RunsApi } from '#test/support/runs-api.ts';
-import type { Asked, Json } from '#test/support/runs-api.ts';
+import { listing, type McpTestServer, resetMcpServer, saysText, startMcpServer } from '#test/support/mcp-server.ts';
+import { type ModelServer, says, startModelServer } from '#test/support/model-server.ts';
+import { type Asked, type Json, RunsApi } from '#test/support/runs-api.ts';
 
 let model: ModelServer;
 let server: McpTestServer;

@@ -3,11 +3,13 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
 import { eventually } from '#test/support/eventually.ts';
 import {
+  type Answer,
   chunks,
   delta,
   deltasOf,
   DONE,
   hangs,
+  type ModelServer,
   refuses,
   says,
   saysThen,
@@ -15,11 +17,8 @@ import {
   startModelServer,
   streams,
 } from '#test/support/model-server.ts';
-import type { Answer, ModelServer } from '#test/support/model-server.ts';
-import { RunsApi } from '#test/support/runs-api.ts';
-import type { Asked, Json } from '#test/support/runs-api.ts';
-import { html, startWebsite } from '#test/support/website.ts';
-import type { Website } from '#test/support/website.ts';
+import { type Asked, type Json, RunsApi } from '#test/support/runs-api.ts';
+import { html, startWebsite, type Website } from '#test/support/website.ts';
 
 let server: ModelServer;
 let site: Website;

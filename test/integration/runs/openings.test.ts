@@ -2,10 +2,15 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { eventually } from '#test/support/eventually.ts';
-import { refuses, says, saysInParts, startModelServer } from '#test/support/model-server.ts';
-import type { Answer, ModelServer } from '#test/support/model-server.ts';
-import { RunsApi } from '#test/support/runs-api.ts';
-import type { Asked, Json } from '#test/support/runs-api.ts';
+import {
+  type Answer,
+  type ModelServer,
+  refuses,
+  says,
+  saysInParts,
+  startModelServer,
+} from '#test/support/model-server.ts';
+import { type Asked, type Json, RunsApi } from '#test/support/runs-api.ts';
 
 let server: ModelServer;
 let api: RunsApi;

@@ -2,10 +2,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { eventually } from '#test/support/eventually.ts';
-import { hangs, refuses, says, saysThen, startModelServer } from '#test/support/model-server.ts';
-import type { Answer, ModelRequest, ModelServer } from '#test/support/model-server.ts';
-import { RunsApi } from '#test/support/runs-api.ts';
-import type { Asked, Json } from '#test/support/runs-api.ts';
+import {
+  type Answer,
+  hangs,
+  type ModelRequest,
+  type ModelServer,
+  refuses,
+  says,
+  saysThen,
+  startModelServer,
+} from '#test/support/model-server.ts';
+import { type Asked, type Json, RunsApi } from '#test/support/runs-api.ts';
 
 let server: ModelServer;
 let api: RunsApi;

@@ -10,8 +10,7 @@ import { start as startRealtime } from '#services/realtime/role.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { subscribeToTopic } from '#test/support/realtime/live-topic.ts';
 import { openSocket } from '#test/support/realtime/subscriber.ts';
-import { RunsApi } from '#test/support/runs-api.ts';
-import type { Json } from '#test/support/runs-api.ts';
+import { type Json, RunsApi } from '#test/support/runs-api.ts';
 
 let api: RunsApi;
 

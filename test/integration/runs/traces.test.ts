@@ -5,12 +5,9 @@ import { parseConfig } from '#libs/platform/config/index.ts';
 import { createMetrics, otlpSpans } from '#libs/platform/telemetry/index.ts';
 import { DocumentsApi } from '#test/support/documents-api.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { refuses, says, startModelServer } from '#test/support/model-server.ts';
-import type { ModelServer } from '#test/support/model-server.ts';
-import { startOtlpReceiver } from '#test/support/otlp-receiver.ts';
-import type { OtlpReceiver, ReceivedSpan } from '#test/support/otlp-receiver.ts';
-import { html, startWebsite } from '#test/support/website.ts';
-import type { Website } from '#test/support/website.ts';
+import { type ModelServer, refuses, says, startModelServer } from '#test/support/model-server.ts';
+import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '#test/support/otlp-receiver.ts';
+import { html, startWebsite, type Website } from '#test/support/website.ts';
 
 const ENDED = /^(completed|failed|cancelled)$/;
 

@@ -6,10 +6,15 @@ import { streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { logEvent } from '#test/support/log-events.ts';
-import { says, saysThen, startModelServer } from '#test/support/model-server.ts';
-import type { Answer, ModelRequest, ModelServer } from '#test/support/model-server.ts';
-import { RunsApi } from '#test/support/runs-api.ts';
-import type { Asked, Json } from '#test/support/runs-api.ts';
+import {
+  type Answer,
+  type ModelRequest,
+  type ModelServer,
+  says,
+  saysThen,
+  startModelServer,
+} from '#test/support/model-server.ts';
+import { type Asked, type Json, RunsApi } from '#test/support/runs-api.ts';
 
 let server: ModelServer;
 let api: RunsApi;

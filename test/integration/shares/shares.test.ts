@@ -5,8 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 
 import { DocumentsApi } from '#test/support/documents-api.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { html, startWebsite } from '#test/support/website.ts';
-import type { Website } from '#test/support/website.ts';
+import { html, startWebsite, type Website } from '#test/support/website.ts';
 
 /** More than the slots that one organization has. */
 const MANY = 16;

@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { eventually } from '#test/support/eventually.ts';
-import { installParley } from '#test/support/parley-package.ts';
-import type { InstalledParley } from '#test/support/parley-package.ts';
+import { type InstalledParley, installParley } from '#test/support/parley-package.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const GENEROUS = { timeout: 600_000 };

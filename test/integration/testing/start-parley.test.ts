@@ -1,6 +1,5 @@
 /** Parley in the process of a test suite. */
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
@@ -9,8 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
-import { startParley } from '#services/testing/index.ts';
-import type { StartedParley } from '#services/testing/index.ts';
+import { type StartedParley, startParley } from '#services/testing/index.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startEmptyRedis } from '#test/support/redis.ts';

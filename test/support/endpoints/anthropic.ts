@@ -1,6 +1,16 @@
 /** Claude behind LiteLLM: the rules of the Messages API that its translation leaves to the client, and its own. */
-import { callDeltas, callsOf, chunk, DONE, messageOf, reasonOf, data, USAGE } from './endpoint.ts';
-import type { Family, Message } from './endpoint.ts';
+import {
+  callDeltas,
+  callsOf,
+  chunk,
+  data,
+  DONE,
+  type Family,
+  type Message,
+  messageOf,
+  reasonOf,
+  USAGE,
+} from './endpoint.ts';
 import { argumentsAreJson, callsIn, everyCallIsAnswered, noEmptyText, pairs, rolesAlternate } from './rules.ts';
 
 const SIGNATURE = 'EqQBCgIYAhIM1gbcDa9GJwZA2b3h';

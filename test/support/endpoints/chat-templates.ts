@@ -1,6 +1,5 @@
 /** Servers of open models, whose chat templates check the conversation: vLLM and llama.cpp. */
-import { callDeltas, callsOf, chunk, data, DONE, messageOf, reasonOf, USAGE } from './endpoint.ts';
-import type { Family } from './endpoint.ts';
+import { callDeltas, callsOf, chunk, data, DONE, type Family, messageOf, reasonOf, USAGE } from './endpoint.ts';
 import { argumentsAreJson, everyCallIsAnswered, everyResultHasACall, rolesAlternate } from './rules.ts';
 
 export const vllm: Family = {

@@ -1,6 +1,19 @@
 /** DeepSeek and Kimi: models whose reasoning comes back with their calls. */
-import { callDeltas, callsOf, chunk, data, DONE, ending, messageOf, reasonOf, USAGE } from './endpoint.ts';
-import type { Call, Conversation, Family, Said } from './endpoint.ts';
+import {
+  type Call,
+  callDeltas,
+  callsOf,
+  chunk,
+  type Conversation,
+  data,
+  DONE,
+  ending,
+  type Family,
+  messageOf,
+  reasonOf,
+  type Said,
+  USAGE,
+} from './endpoint.ts';
 import { everyCallIsAnswered, everyResultHasACall, idsAreKept, memberIsKept, namesFit, parameter } from './rules.ts';
 
 const error = (message: string) => ({

@@ -3,8 +3,7 @@
  * checks each request by its documented rules, refuses it with its own error, and writes its answers in its own dialect.
  * The name of the model, `family/anything`, chooses the family.
  */
-import { createServer } from 'node:http';
-import type { ServerResponse } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 

@@ -1,8 +1,18 @@
 /** Forms of answers that users of other clients report, each with its report. */
 import type { ServerResponse } from 'node:http';
 
-import { beginEvents, chunk, data, DONE, ending, sendEvents, sendJson, USAGE } from './endpoint.ts';
-import type { Family, Scripted } from './endpoint.ts';
+import {
+  beginEvents,
+  chunk,
+  data,
+  DONE,
+  ending,
+  type Family,
+  type Scripted,
+  sendEvents,
+  sendJson,
+  USAGE,
+} from './endpoint.ts';
 
 /** An endpoint that accepts every request; its answers are written by hand. */
 export const any: Family = {

@@ -1,6 +1,5 @@
 /** Gemini's OpenAI compatibility. */
-import { chunk, callsOf, ending, messageOf } from './endpoint.ts';
-import type { Family } from './endpoint.ts';
+import { callsOf, chunk, ending, type Family, messageOf } from './endpoint.ts';
 import { argumentsAreJson, callsIn, everyCallIsAnswered, pairs, schemas } from './rules.ts';
 
 export const gemini: Family = {

@@ -1,6 +1,5 @@
 /** Mistral's own API. */
-import { callsOf, chunk, data, DONE, messageOf, reasonOf, USAGE } from './endpoint.ts';
-import type { ChatRequest, Family } from './endpoint.ts';
+import { callsOf, type ChatRequest, chunk, data, DONE, type Family, messageOf, reasonOf, USAGE } from './endpoint.ts';
 import { argumentsAreJson, callsIn, everyCallIsAnswered, noEmptyText } from './rules.ts';
 
 const MEMBERS = new Set(

@@ -1,6 +1,5 @@
 /** OpenAI's reasoning models. */
-import { callDeltas, callsOf, data, ending, messageOf, reasonOf } from './endpoint.ts';
-import type { Family } from './endpoint.ts';
+import { callDeltas, callsOf, data, ending, type Family, messageOf, reasonOf } from './endpoint.ts';
 import { everyCallIsAnswered, everyResultHasACall, namesFit, parameter, schemas } from './rules.ts';
 
 const KNOWN = new Set(

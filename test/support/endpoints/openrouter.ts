@@ -1,6 +1,5 @@
 /** OpenRouter, in front of the endpoints of others. */
-import { callDeltas, callsOf, data, DONE, messageOf, reasonOf, USAGE } from './endpoint.ts';
-import type { Family } from './endpoint.ts';
+import { callDeltas, callsOf, data, DONE, type Family, messageOf, reasonOf, USAGE } from './endpoint.ts';
 import { everyCallIsAnswered, everyResultHasACall, memberIsKept, namesFit } from './rules.ts';
 
 const PROCESSING = ': OPENROUTER PROCESSING\n\n';

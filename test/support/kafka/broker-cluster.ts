@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { ensureKafkaBroker } from './kafka-broker.mjs';
-import { formatStorage, newClusterId, startBrokerProcess } from './broker-process.ts';
-import type { BrokerPlace } from './broker-process.ts';
+import { type BrokerPlace, formatStorage, newClusterId, startBrokerProcess } from './broker-process.ts';
 
 export interface TestKafkaCluster {
   /** `host:port` of brokers 1, 2 and 3. */

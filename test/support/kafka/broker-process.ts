@@ -2,8 +2,7 @@
  * One Kafka broker that is its own controller (KRaft), in a Java process on loopback ports. A small watcher ends it
  * when this process dies abruptly.
  */
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { ensureKafkaBroker } from './kafka-broker.mjs';
 import { chooseStore } from '../stores/choice.ts';
-import { COMMON_SETTINGS, formatStorage, startBrokerProcess } from './broker-process.ts';
-import type { BrokerProcess } from './broker-process.ts';
+import { type BrokerProcess, COMMON_SETTINGS, formatStorage, startBrokerProcess } from './broker-process.ts';
 import { plainKafka } from './plain-kafka.ts';
 
 /** For the hook that starts one: the first start may fetch the jars and install Java. */

@@ -2,8 +2,7 @@
  * Certificates for a test broker and its clients: X.509 version 3 in DER (RFC 5280), made in process so that no
  * external program is needed. Valid from yesterday until tomorrow, for 127.0.0.1.
  */
-import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
+import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 
 /** PEM texts. */
 export interface Certified {

@@ -1,5 +1,4 @@
-import { Kafka, logLevel } from 'kafkajs';
-import type { KafkaConfig } from 'kafkajs';
+import { Kafka, type KafkaConfig, logLevel } from 'kafkajs';
 
 import { fixTimers } from '#libs/platform/kafka/kafkajs-timer.ts';
 

@@ -1,6 +1,5 @@
 /** An endpoint for embeddings on loopback. Its vectors are counts of hashed character triples, and synonyms are one word. */
-import { createServer } from 'node:http';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 const DIMENSIONS = 256;

@@ -1,24 +1,21 @@
 import { z } from 'zod';
 
-import { EntityReplies } from '#libs/platform/entity/index.ts';
-import type { RejectionErrors } from '#libs/platform/entity/index.ts';
+import { EntityReplies, type RejectionErrors } from '#libs/platform/entity/index.ts';
 import {
   commandContext,
   conflict,
   eventStreamQuery,
   eventStreamResponse,
+  type HttpApp,
   idParam,
   pageMetaSchema,
   pageQuery,
   queryBoolean,
   text,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
 
-import { noteSchema } from './note.read.ts';
-import type { Notes } from './note.read.ts';
-import { decideRewrite } from './note.ts';
-import type { NoteRejection } from './note.ts';
+import { type Notes, noteSchema } from './note.read.ts';
+import { decideRewrite, type NoteRejection } from './note.ts';
 
 const body = z.object({ text: text({ min: 1, max: 10_000, description: 'Text of the note' }) });
 const params = z.object({ id: idParam('Id of the note') });

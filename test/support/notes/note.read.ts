@@ -1,11 +1,9 @@
 import { z } from 'zod';
 
-import { entity } from '#libs/platform/entity/index.ts';
-import type { Entities } from '#libs/platform/entity/index.ts';
+import { type Entities, entity } from '#libs/platform/entity/index.ts';
 import type { EventDescription } from '#libs/platform/live/index.ts';
 
-import { noteCodec, noteFold } from './note.ts';
-import type { Note, NoteEvent, NoteState } from './note.ts';
+import { type Note, noteCodec, type NoteEvent, noteFold, type NoteState } from './note.ts';
 
 export const noteSchema = z
   .object({ id: z.string(), text: z.string(), answer: z.string().nullable(), created_at: z.string() })

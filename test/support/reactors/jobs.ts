@@ -1,13 +1,10 @@
 /** A process of several steps, as tests of reactors use it: requested, stepped N times, done or failed. */
 import { z } from 'zod';
 import type { Fold } from '#libs/kernel/decider.ts';
-import { NO_EVENTS } from '#libs/kernel/event.ts';
-import type { StreamRevision } from '#libs/kernel/event.ts';
+import { NO_EVENTS, type StreamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { defineEvents } from '#libs/platform/eventstore/index.ts';
-import type { EventOf, EventStore } from '#libs/platform/eventstore/index.ts';
-import { reactor } from '#libs/platform/reactors/index.ts';
-import type { Process, Reactor } from '#libs/platform/reactors/index.ts';
+import { defineEvents, type EventOf, type EventStore } from '#libs/platform/eventstore/index.ts';
+import { type Process, reactor, type Reactor } from '#libs/platform/reactors/index.ts';
 import { logMetadata } from '../log-events.ts';
 
 /** Steps of a job that no worker can do. */

@@ -2,8 +2,7 @@
  * Numbered questions, a model that answers each in four steps with three tool calls, and the pages that these read. What
  * the model says follows from the conversation alone, as that of a real endpoint, so a step can be repeated anywhere.
  */
-import { saysInParts } from '../model-server.ts';
-import type { Answer, ModelRequest } from '../model-server.ts';
+import { type Answer, type ModelRequest, saysInParts } from '../model-server.ts';
 import type { Website } from '../website.ts';
 import type { Gate } from './gate.ts';
 

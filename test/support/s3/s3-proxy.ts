@@ -1,7 +1,6 @@
 /** HTTP proxy in front of an S3 server. It holds, cuts and falsifies what tests choose; signatures stay valid. */
 import { once } from 'node:events';
-import { createServer, request } from 'node:http';
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 

@@ -6,8 +6,7 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { candidatesOf, REAPER_IMAGE } from '#test/images/images.mjs';
-import type { StoreKind } from '#test/images/images.mjs';
+import { candidatesOf, REAPER_IMAGE, type StoreKind } from '#test/images/images.mjs';
 
 export const STORE_KINDS = ['redis', 'eventstore', 'kafka'] as const satisfies readonly StoreKind[];
 

@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { freePort } from '#infra/private-redis/free-port.ts';
-import { startTestRedis } from '#test/support/redis.ts';
-import type { TestRedis } from '#test/support/redis.ts';
+import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
 import { borrowNamedRedis, claimNamedRedis } from './named-redis.ts';
 
 describe('the Redis that REDIS_URL names', { timeout: 120_000 }, () => {

@@ -1,7 +1,15 @@
 import { BoundedPool, TaskError } from '#libs/platform/bounded/index.ts';
 
-import { ExtractionError } from './extraction.ts';
-import type { Content, Extraction, ExtractionFailure, Page, PageSource, PageWithFacts, PdfText } from './extraction.ts';
+import {
+  type Content,
+  type Extraction,
+  ExtractionError,
+  type ExtractionFailure,
+  type Page,
+  type PageSource,
+  type PageWithFacts,
+  type PdfText,
+} from './extraction.ts';
 
 export interface ExtractionOptions {
   /** Whose content it is: organizations take turns. */

@@ -1,5 +1,12 @@
-import { joinBlocks, ASIDE_REGION, ARTICLE_REGION, BODY_REGION, MAIN_REGION } from './blocks.ts';
-import type { Block, Region } from './blocks.ts';
+import {
+  ARTICLE_REGION,
+  ASIDE_REGION,
+  type Block,
+  BODY_REGION,
+  joinBlocks,
+  MAIN_REGION,
+  type Region,
+} from './blocks.ts';
 import { decodeText } from './charset.ts';
 import type { JsonObject, Link, Page, PageSource, StructuredData } from './extraction.ts';
 import { PageReader } from './page-reader.ts';

@@ -1,10 +1,13 @@
 import { sequenceOf, streamRevision, type StreamEvent, type StreamRevision } from '#libs/kernel/event.ts';
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { blockStart } from '#libs/platform/readmodel/index.ts';
-import type { CollectionReader, EntityRef, HistoryReader } from '#libs/platform/readmodel/index.ts';
+import {
+  blockStart,
+  type CollectionReader,
+  type EntityRef,
+  type HistoryReader,
+} from '#libs/platform/readmodel/index.ts';
 
-import { changed, interactionCodec, posted } from '../interaction.events.ts';
-import type { Interaction, InteractionEvent } from '../interaction.events.ts';
+import { changed, type Interaction, interactionCodec, type InteractionEvent, posted } from '../interaction.events.ts';
 import type { InteractionsState } from '../interaction.ts';
 import { opened } from '../open-interaction.ts';
 import { interactionKeys, type InteractionKeys } from './interaction.keys.ts';

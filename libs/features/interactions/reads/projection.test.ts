@@ -2,8 +2,7 @@ import { CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
 import { expect, test } from 'vitest';
 
 import { foldEvents } from '#libs/kernel/decider.ts';
-import { streamRevision } from '#libs/kernel/event.ts';
-import type { StreamEvent } from '#libs/kernel/event.ts';
+import { type StreamEvent, streamRevision } from '#libs/kernel/event.ts';
 import { entityKeys } from '#libs/platform/readmodel/index.ts';
 
 import { interactionFold } from '../interaction.ts';

@@ -7,8 +7,13 @@ import {
   type WriteOperation,
 } from '#libs/platform/readmodel/index.ts';
 
-import { interactionCodec, posted } from '../interaction.events.ts';
-import type { ChangeEvent, Interaction, InteractionEvent } from '../interaction.events.ts';
+import {
+  type ChangeEvent,
+  type Interaction,
+  interactionCodec,
+  type InteractionEvent,
+  posted,
+} from '../interaction.events.ts';
 import { interactionFold, type InteractionsState, type KnownSpan } from '../interaction.ts';
 import { changedOpen, itemsOf, joinItems, opened, type OpenInteraction } from '../open-interaction.ts';
 import { draftKeys, interactionKeysOf, type InteractionFacet, type InteractionKeys } from './interaction.keys.ts';

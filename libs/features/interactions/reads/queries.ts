@@ -6,11 +6,22 @@ import type { CollectionReader, EntityReader, HistoryPoint, HistoryReader } from
 import type { InteractionRef } from '../interaction.id.ts';
 import type { ToolCallUpdates } from '../tool-call-updates.ts';
 import { interactionKeys } from './interaction.keys.ts';
-import { FilteredInteractions, isWithin, sequencesCreated } from './list.ts';
-import type { InteractionFilter, InteractionPageRequest } from './list.ts';
+import {
+  FilteredInteractions,
+  type InteractionFilter,
+  type InteractionPageRequest,
+  isWithin,
+  sequencesCreated,
+} from './list.ts';
 import { PastInteractions } from './past.ts';
-import { PresentInteractions, readDocuments } from './present.ts';
-import type { Annotations, InteractionView, Reader, Reading } from './present.ts';
+import {
+  type Annotations,
+  type InteractionView,
+  PresentInteractions,
+  readDocuments,
+  type Reader,
+  type Reading,
+} from './present.ts';
 import { annotated, isComplete, spanIdOf, withNested } from './resource.ts';
 import { updatesBelow, type InteractionTreeIndex } from './tree.ts';
 

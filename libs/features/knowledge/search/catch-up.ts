@@ -1,14 +1,12 @@
 import { Fault } from '#libs/kernel/faults.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { textOf } from '#libs/platform/eventstore/index.ts';
+import { type EventStore, type StoredEvent, textOf } from '#libs/platform/eventstore/index.ts';
 
 import { GRAPH, graphCodec } from '../graph.ts';
 
 import type { IndexedEvent } from './index-writer.ts';
-import { UnusableIndex } from './search-thread.ts';
-import type { SearchThread } from './search-thread.ts';
+import { type SearchThread, UnusableIndex } from './search-thread.ts';
 import type { Progress } from './thread-messages.ts';
 
 /** Of one transaction. Larger ones write fewer blocks, and keep other graphs of the thread waiting for longer. */

@@ -3,8 +3,7 @@ import { hash } from 'node:crypto';
 
 import { admitText } from '#libs/kernel/text.ts';
 
-import { EDGE } from './columns.ts';
-import type { Kind } from './columns.ts';
+import { EDGE, type Kind } from './columns.ts';
 
 /** Small models read about as much. */
 const MAX_CHARACTERS = 2_000;

@@ -5,8 +5,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { FairSemaphore, pause } from '#libs/platform/lifecycle/index.ts';
 import type { Metrics } from '#libs/platform/telemetry/index.ts';
 
-import { TextsRefused } from './embedding-endpoint.ts';
-import type { EmbeddingEndpoint } from './embedding-endpoint.ts';
+import { type EmbeddingEndpoint, TextsRefused } from './embedding-endpoint.ts';
 import type { MissingVector } from './graph-vectors.ts';
 import type { SearchThread } from './search-thread.ts';
 

@@ -23,8 +23,7 @@ import type {
 } from './graph-index.ts';
 import { Meanings, vectorsOf } from './meanings.ts';
 import { SearchThread, UnusableIndex } from './search-thread.ts';
-import { searchMeasures } from './search-measures.ts';
-import type { SearchMeasures, SearchPlatform } from './search-measures.ts';
+import { searchMeasures, type SearchMeasures, type SearchPlatform } from './search-measures.ts';
 import type { Task } from './thread-messages.ts';
 
 const MAX_THREADS = 2;

@@ -1,9 +1,6 @@
-import { EDGE, NODE } from './columns.ts';
-import type { Columns, Point } from './columns.ts';
-import { embeddedText } from './embedded-text.ts';
-import type { FactText } from './embedded-text.ts';
-import { deleteIndexFile, isUnusable, parseRow } from './index-file.ts';
-import type { IndexFile } from './index-file.ts';
+import { type Columns, EDGE, NODE, type Point } from './columns.ts';
+import { embeddedText, type FactText } from './embedded-text.ts';
+import { deleteIndexFile, type IndexFile, isUnusable, parseRow } from './index-file.ts';
 import type { Rankings } from './ranking.ts';
 import { VectorFile } from './vector-file.ts';
 import { Vectors } from './vectors.ts';

@@ -3,8 +3,7 @@
  * another version, is deleted and built again. Several processes may share it.
  */
 import { rmSync } from 'node:fs';
-import { DatabaseSync } from 'node:sqlite';
-import type { SQLOutputValue, StatementSync } from 'node:sqlite';
+import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqlite';
 
 /** Of the tables, of the words that texts consist of, and of how events become rows. */
 const VERSION = 5;

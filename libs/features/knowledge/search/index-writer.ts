@@ -2,14 +2,11 @@
 import { normalized } from '../facts.ts';
 import type { FactsLearned, GraphEvent } from '../graph.ts';
 
-import { EDGE, NODE } from './columns.ts';
-import type { Kind } from './columns.ts';
+import { EDGE, type Kind, NODE } from './columns.ts';
 import { embeddedText, textKey } from './embedded-text.ts';
 import { recordEndings } from './edge-endings.ts';
-import { descriptionAt } from './records.ts';
-import type { GraphDescription } from './records.ts';
-import { parseRow } from './index-file.ts';
-import type { IndexFile } from './index-file.ts';
+import { descriptionAt, type GraphDescription } from './records.ts';
+import { type IndexFile, parseRow } from './index-file.ts';
 import { counted, FIELDS, TermWriter } from './postings.ts';
 import { nameNumber, wordsOf } from './tokens.ts';
 

@@ -1,13 +1,10 @@
 import { createHash } from 'node:crypto';
 
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { allowedHostOf } from '#libs/platform/config/index.ts';
-import type { EmbeddingConfig } from '#libs/platform/config/index.ts';
-import { createFetcher } from '#libs/platform/fetch/index.ts';
-import type { Fetcher } from '#libs/platform/fetch/index.ts';
+import { allowedHostOf, type EmbeddingConfig } from '#libs/platform/config/index.ts';
+import { createFetcher, type Fetcher } from '#libs/platform/fetch/index.ts';
 
-import { Embedder } from './embedder.ts';
-import type { EmbedderParts } from './embedder.ts';
+import { Embedder, type EmbedderParts } from './embedder.ts';
 import { EmbeddingEndpoint } from './embedding-endpoint.ts';
 import type { SearchPlatform } from './search-measures.ts';
 

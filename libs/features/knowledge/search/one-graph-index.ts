@@ -1,27 +1,23 @@
 import { streamRevision } from '#libs/kernel/event.ts';
 
-import { Columns, EDGE, NODE } from './columns.ts';
-import type { Point } from './columns.ts';
-import { MAX_LIMIT } from './graph-index.ts';
-import type {
-  FactIds,
-  FoundEdge,
-  FoundNode,
-  GraphCounts,
-  PastGraph,
-  PlannedPoint,
-  PlannedQuestion,
-  SearchResult,
+import { Columns, EDGE, NODE, type Point } from './columns.ts';
+import {
+  type FactIds,
+  type FoundEdge,
+  type FoundNode,
+  type GraphCounts,
+  MAX_LIMIT,
+  type PastGraph,
+  type PlannedPoint,
+  type PlannedQuestion,
+  type SearchResult,
 } from './graph-index.ts';
 import { fused } from './fusion.ts';
-import { GraphVectors } from './graph-vectors.ts';
-import type { MissingVector } from './graph-vectors.ts';
+import { GraphVectors, type MissingVector } from './graph-vectors.ts';
 import { IndexFile } from './index-file.ts';
-import { writeEvents } from './index-writer.ts';
-import type { IndexedEvent } from './index-writer.ts';
+import { type IndexedEvent, writeEvents } from './index-writer.ts';
 import { variantsOf } from './query-terms.ts';
-import { Ranker } from './ranking.ts';
-import type { Rankings } from './ranking.ts';
+import { Ranker, type Rankings } from './ranking.ts';
 import { descriptionAt, isoTime, readById, readEdge, readNode } from './records.ts';
 import { queryWords } from './tokens.ts';
 

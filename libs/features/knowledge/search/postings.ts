@@ -4,8 +4,7 @@
  */
 import { crc32 } from 'node:zlib';
 
-import { UnreadableRow } from './index-file.ts';
-import type { IndexFile, Row } from './index-file.ts';
+import { type IndexFile, type Row, UnreadableRow } from './index-file.ts';
 import { reversed, stemOf } from './tokens.ts';
 
 /** A block that reaches this size in bytes is followed by another one. It fits into a page of the file. */

@@ -2,11 +2,9 @@
  * Ranks the items of a graph. Everything that a rank depends on is counted as of the point, so that a query as of the past
  * gives what it gave then.
  */
-import { Best, bestOfDocuments } from './best.ts';
-import type { Ranked, Ranking } from './best.ts';
+import { Best, bestOfDocuments, type Ranked, type Ranking } from './best.ts';
 import { rarityOf, saturated } from './bm25.ts';
-import type { Columns, Kind, Point } from './columns.ts';
-import { EDGE, NODE } from './columns.ts';
+import { type Columns, EDGE, type Kind, NODE, type Point } from './columns.ts';
 import { DocumentScores } from './document-scores.ts';
 import type { IndexFile } from './index-file.ts';
 import { countInName, countInPassage, countInSummary, visitPostings } from './postings.ts';

@@ -1,11 +1,9 @@
 /** Reads nodes and edges as search answers them. */
 import { z } from 'zod';
 
-import type { Columns, Point } from './columns.ts';
-import { EDGE } from './columns.ts';
+import { type Columns, EDGE, type Point } from './columns.ts';
 import type { FoundEdge, FoundNode, FoundSource, PastGraph } from './graph-index.ts';
-import { parseRow, UnreadableRow } from './index-file.ts';
-import type { IndexFile } from './index-file.ts';
+import { type IndexFile, parseRow, UnreadableRow } from './index-file.ts';
 
 /** Facts that a result is made of, the newest ones; and documents that it names. */
 const MAX_FACTS = 10;

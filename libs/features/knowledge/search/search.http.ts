@@ -1,6 +1,7 @@
 import { z } from 'zod';
 
 import {
+  type HttpApp,
   notFound,
   queryInteger,
   queryPointInHistory,
@@ -8,11 +9,9 @@ import {
   text,
   timestamp,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
 
 import { edgeSchema, graphParams, nodeSchema } from '../graph.schemas.ts';
-import { MAX_LIMIT, RANKINGS } from './graph-index.ts';
-import type { Question, SearchResult } from './graph-index.ts';
+import { MAX_LIMIT, type Question, RANKINGS, type SearchResult } from './graph-index.ts';
 
 const searchQuery = z.object({
   query: text({

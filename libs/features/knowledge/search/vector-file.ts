@@ -2,8 +2,7 @@
  * The vectors of one graph's texts, in a file beside its index: they cost requests to an endpoint, so they stay when the
  * index is built again. A file that is damaged is deleted. Several processes may share it.
  */
-import { DatabaseSync } from 'node:sqlite';
-import type { StatementSync } from 'node:sqlite';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
 
 const BUSY_MS = 5_000;
 /** A vector is its scale as a 32-bit float, and each of its numbers as a multiple of that from -127 to 127. */

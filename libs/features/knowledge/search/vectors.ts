@@ -3,14 +3,11 @@
  * with that of a query, one after the other, so memory and time have one limit.
  */
 import { withinMemory } from '#libs/platform/config/index.ts';
-import { Best } from './best.ts';
-import type { Ranked } from './best.ts';
-import { EDGE } from './columns.ts';
-import type { Columns, Point } from './columns.ts';
+import { Best, type Ranked } from './best.ts';
+import { type Columns, EDGE, type Point } from './columns.ts';
 import type { IndexFile } from './index-file.ts';
 import type { Rankings } from './ranking.ts';
-import { quantized } from './vector-file.ts';
-import type { StoredVector, VectorFile } from './vector-file.ts';
+import { quantized, type StoredVector, type VectorFile } from './vector-file.ts';
 
 /** Of one graph; texts beyond it are found by words alone. 174,000 vectors of 384 dimensions take 0.05 s. */
 const MAX_BYTES = withinMemory(64 * 1024 * 1024);

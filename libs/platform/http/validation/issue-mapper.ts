@@ -3,11 +3,11 @@
  * one, is read from the input.
  */
 import type { z } from 'zod';
-import type { CustomIssueParams, PydanticError, ValidationError } from './pydantic-errors.ts';
 import {
   BOOL_PARSING,
   BOOL_TYPE,
   count,
+  type CustomIssueParams,
   FINITE_NUMBER,
   FLOAT_PARSING,
   greaterThanEqual,
@@ -16,13 +16,23 @@ import {
   INT_TYPE,
   lessThanEqual,
   patternMismatch,
+  type PydanticError,
   STRING_TYPE,
   stringTooLong,
   stringTooShort,
+  type ValidationError,
   valueError,
 } from './pydantic-errors.ts';
-import { definition, discriminatorOf, isContainer, isInteger, locate, unionLabel, unwrapped } from './schema-path.ts';
-import type { IssueLocation } from './schema-path.ts';
+import {
+  definition,
+  discriminatorOf,
+  isContainer,
+  isInteger,
+  type IssueLocation,
+  locate,
+  unionLabel,
+  unwrapped,
+} from './schema-path.ts';
 
 /** The parts of a request by their names in `loc`; and `frame` for websockets. */
 export type InputPart = 'path' | 'query' | 'header' | 'body' | 'frame';

@@ -7,6 +7,7 @@ import { canonicalId, ENTITY_ID } from '#libs/kernel/ids.ts';
 import {
   BOOL_PARSING,
   BOOL_TYPE,
+  type CustomIssueParams,
   DATETIME_TYPE,
   greaterThanEqual,
   INT_PARSING,
@@ -14,6 +15,7 @@ import {
   INT_TYPE,
   lessThanEqual,
   patternMismatch,
+  type PydanticError,
   refuse,
   STRING_UNICODE,
   stringTooLong,
@@ -21,7 +23,6 @@ import {
   UUID_TYPE,
   valueError,
 } from './pydantic-errors.ts';
-import type { CustomIssueParams, PydanticError } from './pydantic-errors.ts';
 import { timestampProblem, urlProblem, uuidProblem } from './formats.ts';
 import { jsonLimitProblem, type JsonLimits } from './json-numbers.ts';
 

@@ -8,13 +8,10 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { openDataFolder } from '#infra/data-folder/index.ts';
-import type { DataFolder } from '#infra/data-folder/index.ts';
-import { PARLEY_COMMAND, runParley, runParleyProcess } from '#test/support/command-line.ts';
-import type { CommandRun } from '#test/support/command-line.ts';
+import { type DataFolder, openDataFolder } from '#infra/data-folder/index.ts';
+import { type CommandRun, PARLEY_COMMAND, runParley, runParleyProcess } from '#test/support/command-line.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { TestApi } from '#test/support/test-api.ts';
+import { startTestApi, type TestApi } from '#test/support/test-api.ts';
 import { zipOf } from '#test/support/zip.ts';
 
 const ROOT = join(import.meta.dirname, '../../../..');

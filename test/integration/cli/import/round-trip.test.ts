@@ -4,11 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import { openDataFolder } from '#infra/data-folder/index.ts';
-import type { DataFolder } from '#infra/data-folder/index.ts';
+import { type DataFolder, openDataFolder } from '#infra/data-folder/index.ts';
 import { runParley } from '#test/support/command-line.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { TestApi } from '#test/support/test-api.ts';
+import { startTestApi, type TestApi } from '#test/support/test-api.ts';
 
 type Json = Record<string, unknown>;
 

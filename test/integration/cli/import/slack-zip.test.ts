@@ -10,8 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { ImportJob } from '#services/cli/import/import.model.ts';
 import { openSource } from '#services/cli/import/open-source.ts';
-import { zipOf } from '#test/support/zip.ts';
-import type { ZipEntry } from '#test/support/zip.ts';
+import { type ZipEntry, zipOf } from '#test/support/zip.ts';
 
 const SAMPLE = join(import.meta.dirname, '../../../../docs/samples/support-team');
 

@@ -6,14 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
-import { startTestEventStore } from '#test/support/event-store.ts';
-import type { TestEventStoreProcess } from '#test/support/event-store.ts';
+import { startTestEventStore, type TestEventStoreProcess } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { readLog } from '#test/support/log-reader.ts';
-import { startParleyProcess } from '#test/support/parley-process.ts';
-import type { ParleyProcess } from '#test/support/parley-process.ts';
-import { startTestRedis } from '#test/support/redis.ts';
-import type { TestRedis } from '#test/support/redis.ts';
+import { type ParleyProcess, startParleyProcess } from '#test/support/parley-process.ts';
+import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
 
 const COMMAND = join(import.meta.dirname, '../../../../services/cli/main.ts');
 const CONVERSATIONS = 200;

@@ -123,6 +123,18 @@ describe.runIf(isWanted)('relays', { timeout: 400_000 }, () => {
     expect(await revisionsInKafka()).toEqual(allThatWasWritten());
     expect(await firstKindOfShared()).toBe('assigned');
   });
+
+  it('start, and create topics, while no broker has the topic of another team', async () => {
+    await whileWriting(async () => {
+      await Promise.all(relays.map((relay) => relay.kill9()));
+      await Promise.all(relays.map((relay) => relay.start({ wait: false })));
+      await activeRelay();
+    });
+    expect(await revisionsInKafka()).toEqual(allThatWasWritten());
+    const topic = `test-${newId()}`;
+    await kafka.ensureTopics([{ topic, partitions: 1 }]);
+    expect(await leadersOf(topic)).toHaveLength(1);
+  });
 });
 
 /** The kind of the first notification that a new member of the consumer group gets. */

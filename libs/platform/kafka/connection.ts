@@ -12,6 +12,7 @@ import { Fault } from '#libs/kernel/faults.ts';
 import { tlsOptionsOf, type KafkaConfig, type KafkaSasl, type TlsFiles } from '#libs/platform/config/index.ts';
 import { retry, settledWithin, type LifecycleLog } from '#libs/platform/lifecycle/index.ts';
 import { errorOfCode, isAnswer, isUnknownTopic, kafkaFault } from './kafka-errors.ts';
+import { askForBrokersAlone, CLIENT_ID } from './kafkajs-metadata.ts';
 import { fixTimers } from './kafkajs-timer.ts';
 import { createPartitioner } from './partitioner.ts';
 import { forgetOutcome, outcomeOf, replaceProduceEncoder } from './produce-request.ts';
@@ -99,6 +100,7 @@ export class KafkaConnection {
     const { sessionTimeoutMs = SESSION_MS } = options;
     fixTimers();
     replaceProduceEncoder();
+    askForBrokersAlone();
     this.#requestTimeoutMs = requestTimeoutMs;
     this.#sessionTimeoutMs = sessionTimeoutMs;
     this.#kafka = new Kafka({
@@ -107,7 +109,7 @@ export class KafkaConnection {
 
       // The types of kafkajs separate the mechanisms, although all three take the same options.
       ...(sasl !== null && { sasl: sasl as SASLOptions }),
-      clientId: 'parley',
+      clientId: CLIENT_ID,
       requestTimeout: requestTimeoutMs,
       connectionTimeout: CONNECTION_TIMEOUT_MS,
       retry: RETRY,
@@ -143,11 +145,7 @@ export class KafkaConnection {
     return [...refused, ...waiting];
   }
 
-  /**
-   * Creates the topics that do not exist, and waits until they can be used.
-   *
-   * Omission: kafkajs creates none while any topic of the Kafka cluster has a partition without a leader.
-   */
+  /** Creates the topics that do not exist, and waits until they can be used. */
   ensureTopics(specs: readonly TopicSpec[]): Promise<void> {
     return this.withAdmin(async (admin) => {
       const exist = await Promise.all(specs.map(({ topic }) => topicExists(admin, topic)));
@@ -169,8 +167,6 @@ export class KafkaConnection {
   /** The metadata that a group has committed with its offset in partition 0 of a topic; null if there is none. */
   committedMetadata(groupId: string, topic: string): Promise<string | null> {
     return this.withAdmin(async (admin) => {
-      // Makes kafkajs know one topic. If it is missing, the next call reports that.
-      await topicExists(admin, topic);
       const [offsets] = await admin.fetchOffsets({ groupId, topics: [topic] });
       return offsets?.partitions.find(({ partition }) => partition === 0)?.metadata || null;
     });
@@ -277,10 +273,6 @@ export class KafkaConnection {
   }
 }
 
-/**
- * Requests one topic by name: before its first request kafkajs asks for all topics, and fails if any of them has a
- * partition without a leader. Once it knows one topic, it does not ask for the others.
- */
 async function topicExists(admin: Admin, topic: string): Promise<boolean> {
   try {
     await admin.fetchTopicMetadata({ topics: [topic] });

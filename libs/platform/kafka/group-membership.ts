@@ -1,4 +1,4 @@
-import type { Admin, Batch, Consumer, EachBatchPayload, KafkaMessage } from 'kafkajs';
+import type { Batch, Consumer, EachBatchPayload, KafkaMessage } from 'kafkajs';
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import {
   comparePositions,
@@ -128,7 +128,7 @@ export class GroupMembership {
     const checkpoints = new Map((await this.#options.from()).map((checkpoint) => [checkpoint.partition, checkpoint]));
     const { offsets, brokers } = await kafka.withAdmin(async (admin) => ({
       offsets: await admin.fetchTopicOffsets(topic),
-      brokers: await brokersOf(admin),
+      brokers: (await admin.describeCluster()).brokers,
     }));
     const assignment: Assignment = {
       partitions: offsets.length,
@@ -249,18 +249,6 @@ export class GroupMembership {
     }
     assignment.isCaughtUp = true;
     this.#queue.push({ kind: 'caught-up' });
-  }
-}
-
-/**
- * Empty where kafkajs fails: it also asks for all topics, and one of them may have no leader. Then a failed fetch is
- * recognized only by its duration.
- */
-async function brokersOf(admin: Admin): Promise<Awaited<ReturnType<Admin['describeCluster']>>['brokers']> {
-  try {
-    return (await admin.describeCluster()).brokers;
-  } catch {
-    return [];
   }
 }
 

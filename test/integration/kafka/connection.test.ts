@@ -6,6 +6,7 @@ import { KafkaConnection } from '#libs/platform/kafka/index.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { KAFKA_START_MS, startTestKafka, type TestKafka } from '#test/support/kafka/broker.ts';
+import { plainKafka } from '#test/support/kafka/plain-kafka.ts';
 import { readTopic } from '#test/support/kafka/topic-reader.ts';
 
 let broker: TestKafka;
@@ -40,6 +41,24 @@ describe('connection to Kafka', () => {
         expect(topics.map(({ partitions }) => partitions.length)).toEqual([12]);
       }),
     );
+  });
+
+  // While one of them has no leader, kafkajs would fail.
+  it('asks for no topics of others where it needs the brokers alone', async () => {
+    await kafka.ensureTopics([{ topic, partitions: 1 }]);
+    const { cluster, topics } = await kafka.withAdmin(async (admin) => ({
+      cluster: await admin.describeCluster(),
+      topics: await admin.listTopics(),
+    }));
+    expect(cluster.brokers.map(({ host, port }) => `${host}:${port}`)).toEqual(broker.brokers);
+    expect(topics).toEqual([]);
+  });
+
+  it('leaves other clients in the process all topics', async () => {
+    await kafka.ensureTopics([{ topic, partitions: 1 }]);
+    const admin = plainKafka(broker.brokers).admin();
+    await admin.connect();
+    expect(await admin.listTopics().finally(() => admin.disconnect())).toContain(topic);
   });
 
   it('keeps the order of messages with one key across calls', async () => {

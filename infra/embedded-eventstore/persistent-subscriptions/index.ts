@@ -1,14 +1,13 @@
 // event_store.client.persistent_subscriptions.PersistentSubscriptions: consumer groups on streams and on `$all`.
 import { PersistentSubscriptionsService } from '@eventstore/db-client/generated/persistent_grpc_pb.js';
-import persistent from '@eventstore/db-client/generated/persistent_pb.js';
-import type {
-  CreateReq,
-  DeleteReq,
-  GetInfoReq,
-  ListReq,
-  ReadReq,
-  ReplayParkedReq,
-  UpdateReq,
+import persistent, {
+  type CreateReq,
+  type DeleteReq,
+  type GetInfoReq,
+  type ListReq,
+  type ReadReq,
+  type ReplayParkedReq,
+  type UpdateReq,
 } from '@eventstore/db-client/generated/persistent_pb.js';
 import type { ServerDuplexStream } from '@grpc/grpc-js';
 import { randomUUID } from 'node:crypto';

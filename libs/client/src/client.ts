@@ -1,5 +1,4 @@
-import createFetchClient from 'openapi-fetch';
-import type { Client } from 'openapi-fetch';
+import createFetchClient, { type Client } from 'openapi-fetch';
 
 import type { paths } from './api.generated.ts';
 import { refusalOf } from './errors.ts';

@@ -1,5 +1,4 @@
-import sharp from 'sharp';
-import type { Sharp } from 'sharp';
+import sharp, { type Sharp } from 'sharp';
 
 import { type InspectedPreview, InspectionError, type Measures, NOT_MEASURED } from './file-inspection.ts';
 

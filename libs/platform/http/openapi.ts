@@ -1,6 +1,5 @@
 import type { RequestListener } from 'node:http';
-import swagger from '@fastify/swagger';
-import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
+import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import { z } from 'zod';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { JSON_TYPE } from './errors.ts';

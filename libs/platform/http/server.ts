@@ -1,6 +1,5 @@
 import cors from '@fastify/cors';
-import Fastify, { LogController } from 'fastify';
-import type { FastifyRequest } from 'fastify';
+import Fastify, { type FastifyRequest, LogController } from 'fastify';
 import { refuseUpgrade, type Upgrades } from '#libs/platform/websocket/index.ts';
 import { openApiRoute, registerDocumentation, registerOpenApi } from './openapi.ts';
 import { presentedKey } from './auth.ts';

@@ -3,8 +3,7 @@ import { basename } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import { generatedTypes } from '#test/client-types/generated-types.ts';
-import { startTestApi } from '#test/support/test-api.ts';
-import type { TestApi } from '#test/support/test-api.ts';
+import { startTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
 beforeAll(async () => (api = await startTestApi()));

@@ -102,9 +102,9 @@ export class RunsApi {
     return (await this.call('POST', '/api/v1/channels', { name: 'Questions' })).json.id;
   }
 
-  async post(channelId: string, text: string): Promise<Json> {
-    const content = [{ type: 'text', text }];
-    const posted = await this.call('POST', `/api/v1/channels/${channelId}/interactions`, { content });
+  async post(channelId: string, text: string, more: object = {}): Promise<Json> {
+    const body = { content: [{ type: 'text', text }], ...more };
+    const posted = await this.call('POST', `/api/v1/channels/${channelId}/interactions`, body);
     expect(posted.status).toBe(200);
     return posted.json;
   }

@@ -3,6 +3,7 @@
  * that the path of a request can be read.
  */
 import { agentsModule } from '#libs/features/agents/index.ts';
+import { invocationsModule, promptsModule, runsModule } from '#libs/features/answering/index.ts';
 import {
   CHANNEL,
   CHANNEL_READ_MODEL,
@@ -12,17 +13,14 @@ import {
 } from '#libs/features/channels/index.ts';
 import { crawlsModule } from '#libs/features/crawls/index.ts';
 import { documentsModule, type MediaFiles } from '#libs/features/documents/index.ts';
-import { invocationsModule } from '#libs/features/invocations/index.ts';
 import { interactionsModule, openBefore, openSequences } from '#libs/features/interactions/index.ts';
 import { keysModule } from '#libs/features/keys/index.ts';
 import { knowledgeModule } from '#libs/features/knowledge/index.ts';
 import { mediaModule } from '#libs/features/media/index.ts';
 import { Applications, organizationsModule } from '#libs/features/organizations/index.ts';
-import { promptsModule } from '#libs/features/prompts/index.ts';
 import { ReactionAnnotations, reactionsModule } from '#libs/features/reactions/index.ts';
 import { realtimeModule } from '#libs/features/realtime/index.ts';
 import { reportsModule } from '#libs/features/reports/index.ts';
-import { runsModule } from '#libs/features/runs/index.ts';
 import { usersModule, type Users } from '#libs/features/users/index.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';

@@ -193,6 +193,7 @@ const cases: readonly Case[] = [
           'libs/features/runs/run.decider.ts': `import { x } from '#libs/platform/http/index.ts';`,
           'libs/features/users/user.ts': `import { x } from '#libs/platform/entity/index.ts';`,
           'libs/features/knowledge/knowledge.ts': `const id = newId();`,
+          'libs/features/answering/run/run-lane.ts': `export const runLaneFold: Fold<RunLane, E> = f;\nconst at = Date.now();`,
           'libs/kernel/a.ts': `import { readFile } from 'node:fs/promises';`,
         },
         found: [
@@ -200,6 +201,7 @@ const cases: readonly Case[] = [
           'libs/features/runs/run.decider.ts',
           'libs/features/users/user.ts',
           'libs/features/knowledge/knowledge.ts',
+          'libs/features/answering/run/run-lane.ts',
           'libs/kernel/a.ts',
         ],
       },

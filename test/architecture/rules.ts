@@ -159,8 +159,10 @@ export const requestsGoThroughTheFetcher: Rule = (tree) =>
     )
     .map(({ path }) => `${path}: must not open connections; use the fetcher of libs/platform/fetch`);
 
-/** `libs/features/users/user.ts`, named after its feature: the events, the fold and the decisions of an entity. */
-const ENTITY_FILE = /^libs\/features\/([a-z-]+?)s?\/\1\.ts$/;
+/** `libs/features/users/user.ts`, named after its folder, or with a fold: the events and the decisions of an entity. */
+const ENTITY_FILE = /^libs\/features\/(?:[a-z-]+\/)?([a-z-]+?)s?\/\1\.ts$/;
+const PLAIN_FILE = /^libs\/features\/[a-z/-]+\.ts$/;
+const FOLD = /^export const \w+Fold: Fold</m;
 /** Declares and parses events. */
 const EVENT_CODECS = 'libs/platform/eventstore/index.ts';
 
@@ -171,7 +173,7 @@ const IMPURE =
 
 export const decidersArePure: Rule = (tree) =>
   [...tree.values()].flatMap((file) => {
-    const decider = file.path.endsWith('.decider.ts') || ENTITY_FILE.test(file.path);
+    const decider = file.path.endsWith('.decider.ts') || isEntity(file);
     if (!decider && placeOf(file.path).layer !== 'kernel') return [];
     const libraries = file.imports.filter(({ target, own }) => !own && !PURE_LIBRARIES.has(target));
     const platform = file.imports.filter(({ target, own }) => own && isOutside(target, decider));
@@ -181,6 +183,10 @@ export const decidersArePure: Rule = (tree) =>
       ...(impure === '' ? [] : [`${file.path}: is pure, must not use ${impure}`]),
     ];
   });
+
+function isEntity({ path, text }: SourceFile): boolean {
+  return ENTITY_FILE.test(path) || (PLAIN_FILE.test(path) && FOLD.test(text));
+}
 
 function isOutside(target: string, isDecider: boolean): boolean {
   const { layer } = placeOf(target);

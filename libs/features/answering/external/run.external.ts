@@ -1,0 +1,126 @@
+import { reactor } from '#libs/platform/reactors/index.ts';
+import { endOf, inboxCodec, invocationFor } from '#libs/features/agents/index.ts';
+import { accept, type Decision, refuse } from '#libs/kernel/decider.ts';
+import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
+
+import type { RunAgents } from '../run/run.agent.ts';
+import { type RunInboxes, tellEnd } from './run.inbox.ts';
+import { callWebhook, type WebhookParts } from './webhook.ts';
+import { failed } from '../run/run.parts.ts';
+import { runEntity, type Runs } from '../run/run.read.ts';
+import { NO_USAGE } from '#libs/platform/model/index.ts';
+import { EXTERNAL, hasEnded, isAtAgent, type Run, type RunEvent, type RunState } from '../run/run.ts';
+
+/** From the claim of a run to the answer of its agent. */
+const ANSWER_TIMEOUT_MS = 600_000;
+/** Between attempts to reach a webhook. */
+const PAUSES = { first: 1_000, longest: 60_000 };
+/** Reason of failures that agents report. */
+const FAILED = 'agent_failed';
+
+export interface ExternalParts extends WebhookParts {
+  readonly agents: RunAgents;
+  readonly inboxes: RunInboxes;
+  readonly runs: Pick<Runs, 'inLog'>;
+}
+
+/** Hands runs to the teams of external agents, and limits the time that their answers may take. */
+export function externalRuns(parts: ExternalParts) {
+  return reactor<RunState, RunEvent>({
+    name: 'external-runs',
+    on: ['RunClaimed.v1'],
+    process: runEntity.projection,
+    startRevision: (run) => run?.stepRevision ?? null,
+    hasEnded: ({ type, data }) => type === 'RunClaimed.v1' && data.model.kind !== EXTERNAL,
+    isEnded: (run) => run !== null && (hasEnded(run) || !isAtAgent(run)),
+    async handle(_event, { state: run, commandContext, signal }) {
+      if (run === null) return [];
+      const { id: runId, organizationId, agentId, channelId, messageId, turnId, depth, asked } = run;
+      const agent = await parts.agents.agent(organizationId, agentId);
+      if (agent === null || !agent.isActive) return [failed('agent_gone', 'the agent does not exist any longer')];
+      const askedBy = asked?.askedBy.runId ?? null;
+      const invocation = { runId, channelId, messageId, turnId, depth, askedBy };
+      const isDelivered = await parts.inboxes.deliver(commandContext('inbox'), agentId, invocation);
+      if (!isDelivered) return [failed('agent_busy', 'too many messages wait for this agent')];
+      // Its end may have come before the delivery, which it then did not find.
+      const now = await parts.runs.inLog(organizationId, runId);
+      if (now !== null && hasEnded(now)) {
+        await tellEnd(now, commandContext('end'), parts.inboxes);
+        return [];
+      }
+      const data = invocationFor(agentId, invocation);
+      const message = { id: runId, type: 'invocation.requested', data, context: commandContext('webhook gone') };
+      await callWebhook(agent, message, signal, parts);
+      return [{ type: 'RunHandedOver.v1', data: {} }];
+    },
+    giveUp(_run, { reason }) {
+      const why = reason === 'deadline' ? 'the agent did not answer in time' : 'the agent could not be reached';
+      return [failed(reason === 'deadline' ? 'not_answered' : 'not_reached', why)];
+    },
+    limits: {
+      concurrency: 256,
+      perOrganization: 64,
+      deadlineMs: ANSWER_TIMEOUT_MS,
+      pauseMs: PAUSES,
+    },
+  });
+}
+
+/** Ends that the agent has caused, or whose webhook was not reached before: they are in its inbox alone. */
+const SILENT: ReadonlySet<string | null> = new Set([FAILED, 'not_reached']);
+
+/** Tells the webhooks of external agents which runs they need not answer any longer. */
+export function endedInvocations(parts: Omit<ExternalParts, 'runs' | 'inboxes'>) {
+  return reactor<null, never, EventOf<typeof inboxCodec>>({
+    name: 'ended-invocations',
+    on: ['InvocationEnded.v1'],
+    triggers: inboxCodec,
+    // Nothing is recorded of what was sent: a webhook gets it at least once.
+    process: {
+      category: 'ended-invocations',
+      codec: defineEvents({}),
+      fold: { initialState: null, evolve: () => null },
+    },
+    processOf: ({ data }) => ('runId' in data ? data.runId : data.id),
+    isEnded: () => false,
+    hasEnded: ({ type, data }) =>
+      type !== 'InvocationEnded.v1' || data.status === 'completed' || SILENT.has(data.reason),
+    async handle({ type, data }, { organizationId, commandContext, signal }) {
+      if (type !== 'InvocationEnded.v1') return [];
+      const agent = await parts.agents.agent(organizationId, data.agentId);
+      if (agent === null || !agent.isActive) return [];
+      const message = { id: `${data.runId}.ended`, type: 'invocation.ended', data: endOf(data) };
+      await callWebhook(agent, { ...message, context: commandContext('webhook gone') }, signal, parts);
+      return [];
+    },
+    giveUp: () => [],
+    limits: { concurrency: 256, perOrganization: 64, pauseMs: PAUSES },
+  });
+}
+
+export type ExternalRejection = { readonly reason: 'not_external' | 'run_ended' | 'run_answered' | 'not_claimed' };
+
+/** Whether the team of the agent may write the answer now. */
+export function obstacleOf(run: Run): ExternalRejection | null {
+  if (run.claim === null) return { reason: hasEnded(run) ? 'run_ended' : 'not_claimed' };
+  if (run.claim.model.kind !== EXTERNAL) return { reason: 'not_external' };
+  if (run.steps.length > 0) return { reason: 'run_answered' };
+  return hasEnded(run) ? { reason: 'run_ended' } : null;
+}
+
+/** The answer becomes the only step of the run. Repeated with the same text, it changes nothing. */
+export function decideResponse(run: Run, text: string): Decision<RunEvent, ExternalRejection> {
+  const [step] = run.steps;
+  if (step?.kind === 'model' && step.text === text && run.claim?.model.kind === EXTERNAL) return accept();
+  const obstacle = obstacleOf(run);
+  if (obstacle !== null) return refuse(obstacle);
+  const said = { text, reasoning: '', toolCalls: [], finish: 'stop', usage: { ...NO_USAGE }, cost: null };
+  return accept({ type: 'ModelStepFinished.v1', data: { step: 1, ...said } });
+}
+
+/** Users read the message. Repeated, it changes nothing. */
+export function decideFailure(run: Run, message: string): Decision<RunEvent, ExternalRejection> {
+  if (run.failure?.reason === FAILED && run.failure.message === message) return accept();
+  const obstacle = obstacleOf(run);
+  return obstacle === null ? accept(failed(FAILED, message)) : refuse(obstacle);
+}

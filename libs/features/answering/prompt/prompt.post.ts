@@ -1,0 +1,162 @@
+import type { Agent } from '#libs/features/agents/index.ts';
+import {
+  type ChannelCreated,
+  type Channels,
+  channelToCreate,
+  type CreateChannelBody,
+  type Directories,
+} from '#libs/features/channels/index.ts';
+import {
+  type InteractionCommands,
+  type InteractionDirectory,
+  type InteractionRef,
+  interactionToPost,
+  parseInteractionId,
+  type PostInteractionBody,
+} from '#libs/features/interactions/index.ts';
+import { invocationId } from '../decide/invocation.ts';
+import type { StreamRevision } from '#libs/kernel/event.ts';
+import { faultAfterWrite } from '#libs/kernel/faults.ts';
+import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { conflict, inTurn, notFound } from '#libs/platform/http/index.ts';
+import type { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
+
+/** A prompt in the log: a message in a channel, which one agent answers by one run. */
+export interface PostedPrompt extends InteractionRef {
+  readonly organizationId: EntityId;
+  readonly messageId: EntityId;
+  readonly turnId: string;
+  readonly runId: EntityId;
+  /** Of the channel's stream. */
+  readonly revision: StreamRevision;
+}
+
+export interface PromptParts extends Pick<Directories, 'users' | 'summarize'> {
+  readonly channels: Pick<Channels, 'open'>;
+  readonly interactions: {
+    readonly commands: Pick<InteractionCommands, 'post'>;
+    readonly directory: InteractionDirectory;
+  };
+  /** Organizations take turns: see `POSTING`. */
+  readonly posting: FairSemaphore;
+}
+
+/** What is said to an agent, and by whom. Default: by the caller. */
+export interface Prompt {
+  readonly agent: Agent;
+  readonly text: string;
+  readonly participant?: PostInteractionBody['participant'];
+}
+
+/** Namespace of the ids of direct channels. Part of the storage format: never change it. */
+const DIRECT_CHANNELS = '8f3a4d1c-95e2-4b70-a3c9-27d1f0b64e58';
+/** Each archived direct channel costs a look-up. */
+const MAX_DIRECT_CHANNELS = 100;
+
+/**
+ * Posts a prompt in the caller's direct channel with the agent. The channel's id is derived from both, so concurrent
+ * prompts share one channel. After it was archived, the next prompt begins another one.
+ *
+ * @throws HttpError 409 after too many archived channels; the faults of commands
+ */
+export async function postDirectly(context: CommandContext, prompt: Prompt, parts: PromptParts): Promise<PostedPrompt> {
+  const { organizationId, actor } = context;
+  for (let index = 0; index < MAX_DIRECT_CHANNELS; index++) {
+    const id = derivedId(
+      DIRECT_CHANNELS,
+      JSON.stringify([organizationId, actor.type, actor.id, prompt.agent.id, index]),
+    );
+    const channel = await channelOf(context, id, prompt, callerOf(context), parts);
+    const posted = await postIn(context, channel, prompt, parts);
+    if (posted !== null) return posted;
+  }
+  throw conflict('All direct channels with this agent are archived', 'archived');
+}
+
+/** The participant that is the caller, as posts name it. */
+function callerOf({ actor }: CommandContext): NonNullable<CreateChannelBody['participants']>[number] {
+  if (actor.type === 'user') return { type: 'authenticated_user', user_id: actor.id };
+  return { type: 'external_agent', agent_metadata: { service: actor.id } };
+}
+
+/** A channel of the agent and the other participant alone. */
+export function channelOf(
+  context: CommandContext,
+  id: EntityId,
+  { agent }: Pick<Prompt, 'agent'>,
+  other: NonNullable<CreateChannelBody['participants']>[number],
+  { users, summarize }: Pick<PromptParts, 'users' | 'summarize'>,
+): Promise<ChannelCreated> {
+  const participants = [other, { type: 'agent' as const, id: agent.id }];
+  const body = { name: agent.name, type: 'websocket' as const, channel_type: 'chat' as const, participants };
+  // The agent as the log has it: read models may not know it yet.
+  const directories = { users, agents: { agent: async () => agent }, summarize };
+  return channelToCreate({ ...context, commandId: id }, body, directories);
+}
+
+/**
+ * Posts a prompt in a channel, which is created if it does not exist.
+ *
+ * @returns null if the channel is archived, unless an earlier run of the command has posted there
+ * @throws HttpError 429 and `Fault` `overloaded` if too many prompts wait; the faults of commands
+ */
+export function postIn(
+  context: CommandContext,
+  channel: ChannelCreated,
+  prompt: Prompt,
+  parts: PromptParts,
+): Promise<PostedPrompt | null> {
+  const detail = 'Too many prompts wait to be posted';
+  const turn = { group: context.organizationId, signal: undefined, detail, retryAfterSeconds: 1 };
+  return inTurn(parts.posting, turn, () => post(context, channel, prompt, parts));
+}
+
+async function post(
+  context: CommandContext,
+  channel: ChannelCreated,
+  prompt: Prompt,
+  parts: PromptParts,
+): Promise<PostedPrompt | null> {
+  const { commandId, organizationId, actor, at, correlationId, traceparent } = context;
+  const opening = {
+    commandId: derivedId(commandId, channel.id),
+    organizationId,
+    actor,
+    at,
+    correlationId,
+    traceparent,
+  };
+  const opened = await parts.channels.open(opening, channel);
+  if (!opened.ok && opened.rejection.reason !== 'archived') throw notFound();
+  const { interaction, spanIsNew } = await interactionToPost(context, bodyOf(prompt), {
+    directory: parts.interactions.directory,
+    writer: 'operator',
+  });
+  const result = await parts.interactions.commands
+    .post(context, channel.id, interaction, { spanIsNew })
+    .catch((error: unknown) => {
+      throw opened.ok && opened.isChanged ? faultAfterWrite(error) : error;
+    });
+  if (!result.ok) {
+    if (result.rejection.reason === 'archived') return null;
+    throw new TypeError(`a prompt was refused: ${result.rejection.reason}`);
+  }
+  const message = JSON.parse(result.document.toString()) as { readonly id: string; readonly interaction_id: string };
+  const ref = parseInteractionId(message.id);
+  if (ref === null) throw new TypeError('a posted interaction has no valid id');
+  const runId = invocationId(ref.channelId, ref.sequence, prompt.agent.id);
+  const { revision } = result;
+  return { ...ref, organizationId, messageId: message.id, turnId: message.interaction_id, runId, revision };
+}
+
+function bodyOf({ agent, text, participant }: Prompt): PostInteractionBody {
+  const mention = { type: 'agent' as const, id: agent.id, identifier: agent.id, identifier_type: 'uuid' as const };
+  return {
+    participant,
+    content: [{ type: 'text', text }],
+    content_role: 'user_message',
+    complete: true,
+    invocation_config: { mentions: [mention] },
+  };
+}

@@ -1,0 +1,225 @@
+import { admitText } from '#libs/kernel/text.ts';
+import {
+  type Model,
+  type ModelEnd,
+  type ModelMessage,
+  type ModelPart,
+  type ModelTool,
+  NO_USAGE,
+} from '#libs/platform/model/index.ts';
+import { unlessOvertaken } from '#libs/platform/reactors/index.ts';
+import { streamName } from '#libs/platform/readmodel/index.ts';
+
+import { metadataOf } from './response.ts';
+import { ResponseDraft } from './response-draft.ts';
+import { ChannelRefusal } from './run.channel.ts';
+import type { MissedServer } from '../tools/run.mcp.ts';
+import { callOfModel } from './run.prompt.ts';
+import { failed, type RunParts, type StepOfRun } from './run.parts.ts';
+import { answerText, RUN, type RunEvent, SEPARATOR, type ToolCall } from './run.ts';
+import { MAX_TOOL_CALLS } from './run.next.ts';
+import type { RunModel } from './run.answer.ts';
+
+/** Of the text of all steps, and of the reasoning of one: an interaction holds no more. */
+const MAX_CHARS = 100_000;
+/** Of the arguments of a call that is not run. */
+const MAX_SHOWN_INPUT = 500;
+
+const NOT_MADE = `the call was not made: an answer may make at most ${MAX_TOOL_CALLS} calls`;
+
+interface ModelParts extends Pick<RunParts, 'store' | 'maxTokens' | 'log' | 'openings'> {
+  readonly model: Model;
+  readonly conversation: readonly ModelMessage[];
+  readonly tools: readonly ModelTool[];
+  readonly mayCallTools: boolean;
+  readonly missed: readonly MissedServer[];
+  /** For the request. */
+  readonly traceparent: string | undefined;
+}
+
+/**
+ * Calls the model once. Its text is streamed into the response, which is posted with its first words, or while the model
+ * starts if nothing else of the step is expected to precede it.
+ */
+export async function runModelStep(one: StepOfRun, parts: ModelParts, step: number): Promise<RunEvent> {
+  const { process } = one;
+  let { run } = one;
+  if (run.started?.step !== step) {
+    const started = { type: 'StepStarted.v1', data: { step, callId: null } } as const;
+    const servers = [...parts.missed];
+    const missed = servers.length === 0 ? [] : [{ type: 'ToolServersMissed.v1', data: { step, servers } } as const];
+    run = (await process.recordIntent(started, ...missed)) ?? run;
+  }
+  const call = callOfModel({ ...parts, agent: one.agent, run });
+  const about = { kind: parts.model.kind, name: call.model ?? parts.model.name };
+  const answer = new AnswerOfStep({ ...one, run }, about, { step, isLast: !parts.mayCallTools });
+  if (parts.openings.isText(call, parts.model)) answer.begin();
+  const at = { stream: streamName(RUN, run.id), revision: run.changedRevision };
+  try {
+    return await unlessOvertaken(parts.store, at, process.signal, (signal) =>
+      outcomeOf(answer, parts.model.stream(call, signal), ({ reason, detail }) => {
+        signal.throwIfAborted();
+        if (detail !== null) parts.log.warn({ run: run.id, reason, detail }, 'a model call failed');
+      }),
+    );
+  } finally {
+    parts.openings.learn(call, parts.model, answer);
+  }
+}
+
+type ModelFailure = Extract<ModelEnd, { type: 'error' }>;
+
+async function outcomeOf(
+  answer: AnswerOfStep,
+  stream: AsyncIterable<ModelPart>,
+  onFailure: (failure: ModelFailure) => void,
+): Promise<RunEvent> {
+  for await (const part of stream) {
+    if (part.type === 'error') {
+      onFailure(part);
+      await answer.settled();
+      const { reason, message, detail, usage, cost } = part;
+      return failed(`model_${reason}`, message, { detail, usage: { ...usage }, cost });
+    }
+    if (part.type === 'finish') return answer.finished(part);
+    await answer.add(part);
+    if (answer.isFull) return answer.finished({ reason: 'length', usage: NO_USAGE, cost: null });
+  }
+  throw new TypeError('a stream of a model has no end');
+}
+
+type CallPart = Extract<ModelPart, { type: 'tool_call' | 'invalid_tool_call' }>;
+type TextPart = Extract<ModelPart, { readonly text: string }>;
+type Restart = Extract<ModelPart, { type: 'restart' }>;
+type Finish = Extract<ModelEnd, { type: 'finish' }>;
+/** Without what a message has that was not read to its end. */
+type Finished = Pick<Finish, 'reason' | 'usage' | 'cost'> & Partial<Pick<Finish, 'model' | 'sent' | 'omitted'>>;
+
+/** What the model has said in one step, and what of it the channel shows. */
+class AnswerOfStep {
+  readonly #one: StepOfRun;
+  readonly #model: RunModel;
+  readonly #step: number;
+  /** Whether the model may call no tools. */
+  readonly #isLast: boolean;
+  /** Characters that the text may still have. */
+  #room: number;
+  readonly #calls: ToolCall[] = [];
+  #text = '';
+  #reasoning = '';
+  #isReasoningShown = false;
+  /** Null before the response is posted. */
+  #posting: Promise<void> | null = null;
+  /** Null also if the channel takes no incomplete interaction, or shows nothing of the run. */
+  #draft: ResponseDraft | null = null;
+
+  constructor(one: StepOfRun, model: RunModel, { step, isLast }: { readonly step: number; readonly isLast: boolean }) {
+    this.#one = one;
+    this.#model = model;
+    this.#step = step;
+    this.#isLast = isLast;
+    const before = answerText(one.run);
+    this.#room = MAX_CHARS - (before === '' ? 0 : before.length + SEPARATOR.length);
+  }
+
+  get hasText(): boolean {
+    return this.#text !== '';
+  }
+
+  get hasReasoning(): boolean {
+    return this.#reasoning !== '';
+  }
+
+  /** Whether the answer of the run can have no further text. */
+  get isFull(): boolean {
+    return this.#room <= 0;
+  }
+
+  /** Posts the response before the model has written anything. What fails then is thrown with its first text. */
+  begin(): void {
+    this.#posting = this.#postResponse();
+    this.#posting.catch(() => undefined);
+  }
+
+  async add(part: TextPart | CallPart | Restart): Promise<void> {
+    if (part.type === 'restart') {
+      this.#reasoning = '';
+      return;
+    }
+    if (part.type === 'reasoning') {
+      const room = MAX_CHARS - this.#reasoning.length;
+      if (room > 0) this.#reasoning += admitText(part.text, room);
+      return;
+    }
+    await this.#showReasoning();
+    if (part.type !== 'text') {
+      this.#calls.push(this.#callOf(part));
+      return;
+    }
+    const text = admitText(part.text, Math.max(0, this.#room));
+    // Nothing follows a text that was cut.
+    this.#room = text.length < part.text.length ? 0 : this.#room - text.length;
+    if (text === '') return;
+    this.#text += text;
+    await (this.#posting ??= this.#postResponse());
+    this.#draft?.add(text);
+  }
+
+  async finished({ reason, usage, cost, model, sent, omitted }: Finished): Promise<RunEvent> {
+    await this.#showReasoning();
+    await this.settled();
+    const { text, toolCalls } = { text: this.#text, toolCalls: this.#calls };
+    const said = { step: this.#step, text, reasoning: this.#reasoning, toolCalls, finish: reason };
+    const about = {
+      ...(model !== undefined && { model }),
+      ...(sent && { sent: { ...sent, message: { ...sent.message } } }),
+      ...(omitted !== undefined && omitted.length > 0 && { omitted: [...omitted] }),
+      ...(this.#isLast && { isLast: true }),
+    };
+    return { type: 'ModelStepFinished.v1', data: { ...said, usage: { ...usage }, cost, ...about } };
+  }
+
+  /** Waits until subscribers have all that the model has written. */
+  async settled(): Promise<void> {
+    await this.#posting;
+    await this.#draft?.settled();
+  }
+
+  /** Before anything else of the step: the channel shows it in this order. */
+  async #showReasoning(): Promise<void> {
+    if (this.#isReasoningShown || this.#reasoning === '') return;
+    this.#isReasoningShown = true;
+    const content = [{ type: 'text', text: this.#reasoning }];
+    await this.#one.channel.post({ role: 'agent_reasoning', content, name: `reasoning ${this.#step}` });
+  }
+
+  async #postResponse(): Promise<void> {
+    const { run, channel } = this.#one;
+    const metadata = metadataOf(run, this.#model);
+    const before = answerText(run);
+    const posted = { role: 'agent_response', content: [], name: 'response', complete: false, metadata } as const;
+    try {
+      const response = await channel.post(posted);
+      if (response === null) return;
+      this.#draft = new ResponseDraft(channel, response.ref, before === '' ? '' : `${before}${SEPARATOR}`);
+    } catch (error) {
+      // Then it is posted when it is complete.
+      if (!(error instanceof ChannelRefusal && error.reason === 'too_many_open')) throw error;
+    }
+  }
+
+  /** With an id of ours: those of models may repeat. */
+  #callOf(part: CallPart): ToolCall {
+    const id = `call-${this.#step}-${this.#calls.length + 1}`;
+    if (this.#calls.length >= MAX_TOOL_CALLS) {
+      const name = part.type === 'tool_call' ? part.call.name : part.name;
+      return { id, name, input: {}, problem: NOT_MADE, isOffered: false };
+    }
+    if (part.type === 'tool_call') return { id, name: part.call.name, input: { ...part.call.input }, problem: null };
+    const { name } = part;
+    const input = { invalid: admitText(part.input, MAX_SHOWN_INPUT) };
+    if (part.problem === 'invalid_arguments') return { id, name, input, problem: 'the arguments do not fit the tool' };
+    const problem = this.#isLast ? 'no tool may be called any longer' : 'there is no such tool';
+    return { id, name, input, problem, isOffered: false };
+  }
+}

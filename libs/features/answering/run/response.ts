@@ -1,0 +1,63 @@
+import { ChannelRefusal, type RunInChannel, type Said } from './run.channel.ts';
+import type { StepOfRun } from './run.parts.ts';
+import { configOfResponse } from '../tools/run.mentions.ts';
+import { sourcesOf } from '../tools/run.sources.ts';
+import { answerText, type Run, type RunEvent } from './run.ts';
+import { finishOf, modelOf, type RunModel } from './run.answer.ts';
+
+/**
+ * The metadata of a response: what wrote it, why it ended, from which sources.
+ *
+ * @param requested the model that is asked, until one has answered
+ */
+export function metadataOf(run: Run, requested: RunModel): Record<string, unknown> {
+  const { kind, name } = modelOf(run) ?? requested;
+  return { run_id: run.id, model: { kind, name }, finish_reason: finishOf(run), sources: sourcesOf(run) };
+}
+
+export async function complete({ run, channel }: StepOfRun, requested: RunModel): Promise<RunEvent> {
+  if (run.asked !== null) return { type: 'RunCompleted.v1', data: { responseId: null } };
+  const text = answerText(run);
+  const open = await channel.openResponse();
+  const content = [{ type: 'text', text }];
+  // An open response was posted without what the run has found and mentioned since.
+  const details = { metadata: metadataOf(run, requested), invocationConfig: configOfResponse(run) };
+  const posted = { role: 'agent_response', content, name: 'response', ...details } as const;
+  // Posting is repeatable, but finds a response that was posted in the log only: a read model may lag.
+  const ref = open ?? (await channel.post(posted))?.ref ?? null;
+  if (ref !== null) await channel.complete(ref, text, details);
+  return { type: 'RunCompleted.v1', data: { responseId: ref && channel.idOf(ref) } };
+}
+
+/**
+ * Every run ends in its channel, also one that was cancelled before it had begun. A partial answer is kept. What ends a run that has no response takes the place of it: a worker that posts the response
+ * later finds this interaction instead, which is complete. So nothing is left open, also by a worker that dies then.
+ */
+export async function showEnd(run: Run, channel: RunInChannel): Promise<void> {
+  const { failure } = run;
+  try {
+    const open = await channel.openResponse();
+    // A read model may lag: that there is no response is known once its place is taken.
+    const posted = open === null ? await channel.post({ ...endOf(run), name: 'response' }) : null;
+    const response = open ?? (posted?.role === 'agent_response' ? posted.ref : null);
+    if (response === null) return;
+    const text = (await channel.draftOf(response)) || answerText(run);
+    if (text === '') await channel.fail(response, failure?.message ?? 'the run was cancelled');
+    else await channel.complete(response, text);
+    if (failure !== null) await channel.post({ ...endOf(run), name: 'error' });
+  } catch (error) {
+    // Nothing can be shown in a channel that was archived. One with too many open interactions has fewer soon.
+    if (!(error instanceof ChannelRefusal) || error.reason === 'too_many_open') throw error;
+  }
+}
+
+/** What is posted for a run without a response: an error, or a response that fails. */
+function endOf(run: Run): Pick<Said, 'role' | 'content' | 'complete' | 'metadata'> {
+  const { claim, failure } = run;
+  if (failure === null) {
+    const metadata = claim === null ? { run_id: run.id } : metadataOf(run, claim.model);
+    return { role: 'agent_response', content: [], complete: false, metadata };
+  }
+  const content = [{ type: 'text', text: `The agent could not answer: ${failure.message}.` }];
+  return { role: 'internal_error', content, metadata: { run_id: run.id, reason: failure.reason } };
+}

@@ -1,0 +1,79 @@
+import type { AgentTools, FoundServer, OfferedTool } from '#libs/features/agents/index.ts';
+import { admitText } from '#libs/kernel/text.ts';
+import { type LeftOutTool, ToolServerError } from '#libs/platform/mcp/index.ts';
+import { asText } from '#libs/platform/model/index.ts';
+
+import type { RunAgent } from '../run/run.agent.ts';
+import { failure, type RunTool } from './run.tools.ts';
+
+const MAX_RESULT_CHARS = 20_000;
+/** Names of tools that are left out for one reason. */
+const MAX_NAMES = 10;
+const MAX_NAME = 100;
+
+/** A server whose tools, or some of them, a step does not have. */
+export interface MissedServer {
+  readonly name: string;
+  /** A sentence without a full stop. */
+  readonly reason: string;
+}
+
+/**
+ * The tools of servers that an agent names.
+ *
+ * @param call the name of the only tool that is needed; null: all
+ * @throws the reason of `signal`
+ */
+export async function serverTools(
+  agent: RunAgent,
+  { call, signal }: { readonly call: string | null; readonly signal: AbortSignal },
+  agentTools: Pick<AgentTools, 'of' | 'call'>,
+): Promise<{ readonly tools: readonly RunTool[]; readonly missed: readonly MissedServer[] }> {
+  const found = await agentTools.of(agent, { call, signal });
+  return {
+    tools: found.flatMap((server) => server.tools.map((tool) => toolOf(server, tool, agentTools))),
+    missed: found.flatMap(({ name, failure: reason, leftOut }) => {
+      if (reason !== null) return { name, reason };
+      return leftOut.length === 0 ? [] : { name, reason: reasonOf(leftOut) };
+    }),
+  };
+}
+
+function toolOf(
+  { name: server, access }: FoundServer,
+  tool: OfferedTool,
+  agentTools: Pick<AgentTools, 'call'>,
+): RunTool {
+  const { name, offeredAs, description, input: schema, isRepeatable } = tool;
+  return {
+    name: offeredAs,
+    description: asText(description),
+    input: { jsonSchema: schema },
+    isRepeatable,
+    displayText: () => `Calling ${admitText(name, MAX_NAME)} of ${server}`,
+    async run(input, { signal }) {
+      try {
+        const { isError, text } = await agentTools.call(access, { name, input, schema }, signal);
+        const result = { server, text: admitText(text, MAX_RESULT_CHARS), is_cut: text.length > MAX_RESULT_CHARS };
+        return { status: isError ? 'failure' : 'success', result };
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof ToolServerError)) throw error;
+        const isUnknown = error.stage === 'called' && !isRepeatable;
+        return failure(`${error.message}${isUnknown ? '; what came of the call is not known' : ''}`);
+      }
+    },
+  };
+}
+
+/** Names the tools that are left out, by their reasons. */
+function reasonOf(leftOut: readonly LeftOutTool[]): string {
+  const byReason = Map.groupBy(leftOut, ({ reason }) => reason);
+  const parts = [...byReason].map(([reason, tools]) => {
+    const names = tools.flatMap(({ name }) => (name === null ? [] : [admitText(name, MAX_NAME)]));
+    const shown = names.slice(0, MAX_NAMES).join(', ');
+    const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : '';
+    return shown === '' ? reason : `${shown}${more}: ${reason}`;
+  });
+  return `some of its tools are left out (${parts.join('; ')})`;
+}

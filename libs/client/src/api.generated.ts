@@ -4107,7 +4107,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {string} */
+                        /** @constant */
                         code: "gone";
                         detail: string;
                         /** @description Of the first event that is left */
@@ -4279,7 +4279,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {string} */
+                        /** @constant */
                         code: "gone";
                         detail: string;
                         /** @description Of the first event that is left */
@@ -5894,7 +5894,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {string} */
+                        /** @constant */
                         code: "gone";
                         detail: string;
                         /** @description Of the first event that is left */
@@ -7896,7 +7896,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {string} */
+                        /** @constant */
                         code: "gone";
                         detail: string;
                         /** @description Of the first event that is left */
@@ -8903,7 +8903,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {string} */
+                        /** @constant */
                         code: "gone";
                         detail: string;
                         /** @description Of the first event that is left */
@@ -12961,7 +12961,7 @@ export interface operations {
                     "application/json": components["schemas"]["Media"];
                 };
             };
-            /** @description Default Response */
+            /** @description Successful Response */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -14703,7 +14703,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {string} */
+                        /** @constant */
                         code: "gone";
                         detail: string;
                         /** @description Of the first event that is left */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-import type { LiveCommandType } from '#libs/platform/http/index.ts';
+import { type Direction, JsonSchemas, type LiveCommandType } from '#libs/platform/http/index.ts';
 import {
   type EventDescription,
   PUBLIC_TYPE_PREFIX,
@@ -8,7 +8,6 @@ import {
   UNKNOWN_EVENT,
 } from '#libs/platform/live/index.ts';
 
-import { ComponentSchemas, type Direction, type Reference } from './asyncapi.schemas.ts';
 import * as frames from './frames.ts';
 import { CLOSE, MAX_CLIENT_FRAME_BYTES, MAX_CLIENT_FRAMES_PER_MINUTE, PROTOCOL, TICKET_PREFIX } from './protocol.ts';
 
@@ -17,6 +16,10 @@ export interface DescribedProtocol {
   readonly commands: readonly LiveCommandType[];
   /** Messages in Kafka for other teams. */
   readonly publicEvents: readonly EventDescription[];
+}
+
+interface Reference {
+  readonly $ref: string;
 }
 
 interface Message {
@@ -41,7 +44,7 @@ const SHARED_FRAMES = ['ping', 'pong'];
  * the schemas that frames are parsed and written by. `send` and `receive` are the server's.
  */
 export function asyncApiDocument({ events, commands, publicEvents }: DescribedProtocol): object {
-  const schemas = new ComponentSchemas();
+  const schemas = new JsonSchemas('draft-7', 'Sent');
   const eventMessages = byName(events.map((event) => eventMessage(event, schemas)));
   const serverMessages = frameMessages(SERVER_FRAMES, schemas, 'received');
   const clientMessages = frameMessages(CLIENT_FRAMES, schemas, 'sent');
@@ -76,7 +79,7 @@ export function asyncApiDocument({ events, commands, publicEvents }: DescribedPr
     },
     components: {
       messages: { ...socketMessages, ...kafkaMessages },
-      schemas: schemas.all(),
+      schemas: schemas.components(),
       securitySchemes: SECURITY_SCHEMES,
     },
   };
@@ -106,31 +109,27 @@ function byName(messages: readonly Message[]): Messages {
   return Object.fromEntries(messages.map((message) => [message.name, message]));
 }
 
-function eventMessage({ type, summary, data }: EventDescription, schemas: ComponentSchemas): Message {
+function eventMessage({ type, summary, data }: EventDescription, schemas: JsonSchemas): Message {
   const schema = frames.eventFrameEnvelope.extend({ type: z.literal(type), data }).describe(summary);
-  return { name: type, title: type, summary, payload: schemas.add(`Event.${type}`, schema, 'received') };
+  return { name: type, title: type, summary, payload: schemas.component(`Event.${type}`, schema, 'received') };
 }
 
-function commandMessage({ type, summary, data }: LiveCommandType, schemas: ComponentSchemas): Message {
+function commandMessage({ type, summary, data }: LiveCommandType, schemas: JsonSchemas): Message {
   const schema = frames.commandFrame.extend({ type: z.literal(type), data }).describe(summary);
-  return { name: type, title: type, summary, payload: schemas.add(`Command.${type}`, schema, 'sent') };
+  return { name: type, title: type, summary, payload: schemas.component(`Command.${type}`, schema, 'sent') };
 }
 
-function frameMessages(
-  of: Readonly<Record<string, z.ZodType>>,
-  schemas: ComponentSchemas,
-  direction: Direction,
-): Messages {
+function frameMessages(of: Readonly<Record<string, z.ZodType>>, schemas: JsonSchemas, direction: Direction): Messages {
   return byName(
     Object.entries(of).map(([frame, schema]) => {
       const summary = z.string().parse(schema.meta()?.description);
-      return { name: frame, title: frame, summary, payload: schemas.add(`Frame.${frame}`, schema, direction) };
+      return { name: frame, title: frame, summary, payload: schemas.component(`Frame.${frame}`, schema, direction) };
     }),
   );
 }
 
-function publicMessages(types: readonly EventDescription[], schemas: ComponentSchemas): Record<string, object> {
-  const headers = schemas.add('Kafka.headers', publicMessageHeaders, 'received');
+function publicMessages(types: readonly EventDescription[], schemas: JsonSchemas): Record<string, object> {
+  const headers = schemas.component('Kafka.headers', publicMessageHeaders, 'received');
   const unknown = {
     type: UNKNOWN_EVENT,
     summary: 'An event of a newer version of Parley, which the relay does not know. Keeps the sequence contiguous',
@@ -146,7 +145,7 @@ function publicMessages(types: readonly EventDescription[], schemas: ComponentSc
         summary,
         contentType: 'application/json',
         headers,
-        payload: schemas.add(`Kafka.${type}`, data, 'received'),
+        payload: schemas.component(`Kafka.${type}`, data, 'received'),
         bindings: { kafka: { key, bindingVersion: KAFKA_BINDING } },
       },
     ]),

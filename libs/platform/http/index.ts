@@ -58,6 +58,7 @@ export type { IdempotencyScope, IdempotencyStart, IdempotencyStore } from './ide
 export { RedisIdempotencyStore } from './idempotency.redis.ts';
 export { liveCommand } from './live-command.ts';
 export type { LiveCommandCall, LiveCommandType } from './live-command.ts';
+export { type Direction, JsonSchemas } from './json-schemas.ts';
 export { openPage, pageMetaSchema, pageQuery } from './paging.ts';
 export type { PageQuery } from './paging.ts';
 export { Places } from './places.ts';

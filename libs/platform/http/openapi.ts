@@ -1,151 +1,175 @@
+/** The OpenAPI document, made from the zod schemas of the routes. */
 import type { RequestListener } from 'node:http';
-import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger';
+import type { RouteOptions } from 'fastify';
 import { z } from 'zod';
-import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { JSON_TYPE } from './errors.ts';
+import { JsonSchemas, type JsonSchema } from './json-schemas.ts';
 import { ERROR_RESPONSES, ERROR_SCHEMAS, NO_STREAM_ACCEPTED, withDiscriminators } from './openapi-schemas.ts';
 import type { HttpApp, HttpServerOptions } from './server-options.ts';
-import { SHOWN_DEFAULT } from './validation/schemas.ts';
 
-type Transform = NonNullable<FastifyDynamicSwaggerOptions['transform']>;
-type TransformObject = NonNullable<FastifyDynamicSwaggerOptions['transformObject']>;
-type Document = Extract<ReturnType<TransformObject>, { components?: { pathItems?: unknown } }>;
-type Operation = NonNullable<NonNullable<NonNullable<Document['paths']>[string]>['get']>;
-
-const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
-
-/** Collects the routes declared afterwards. {@link openApiRoute} serves the document. */
-export async function registerOpenApi(app: HttpApp, info: HttpServerOptions['info']): Promise<void> {
-  await app.register(swagger, {
-    openapi: {
-      openapi: '3.1.0',
-      info: { ...info },
-      servers: [{ url: '/' }],
-      components: {
-        securitySchemes: {
-          ApiKey: {
-            type: 'apiKey',
-            in: 'header',
-            name: 'Authorization',
-            description: 'An API key: `<key>`, `Bearer <key>` or `Token <key>`',
-          },
-        },
-        schemas: ERROR_SCHEMAS,
-      },
-      security: [{ ApiKey: [] }],
-    },
-    transform: describeRoute,
-    transformObject: (document) => completed(jsonSchemaTransformObject(document)),
-  });
+declare module 'fastify' {
+  /** What the document says of a route, besides its schemas. */
+  interface FastifySchema {
+    /** Leaves the route out of the document. */
+    hide?: boolean;
+    operationId?: string;
+    summary?: string;
+    description?: string;
+    tags?: readonly string[];
+    /** Content types of the body. Default: JSON. */
+    consumes?: readonly string[];
+  }
 }
 
-/** Serves `/openapi.json`. Must be registered after all routes. */
-export function openApiRoute(app: HttpApp): void {
+const SECURITY = {
+  ApiKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'Authorization',
+    description: 'An API key: `<key>`, `Bearer <key>` or `Token <key>`',
+  },
+};
+const EVENT_STREAM = 'text/event-stream';
+
+/** Serves the routes that are declared afterwards at `/openapi.json`. The first request makes the document. */
+export function registerOpenApi(app: HttpApp, info: HttpServerOptions['info']): void {
+  const routes: RouteOptions[] = [];
+  app.addHook('onRoute', (route) => {
+    if (route.method !== 'HEAD' && route.schema !== undefined && route.schema.hide !== true) routes.push(route);
+  });
   let document: Buffer | undefined;
   app.get('/openapi.json', { config: { public: true }, schema: { hide: true } }, (_request, reply) => {
-    document ??= Buffer.from(JSON.stringify(tidied(app.swagger())));
+    document ??= Buffer.from(JSON.stringify(openApiDocument(info, routes)));
     void reply.type(JSON_TYPE).send(document);
   });
 }
 
-/** Removes redundant parts of zod's JSON Schema, then unused schemas. */
-function tidied(document: object): object {
-  const plain: unknown = JSON.parse(JSON.stringify(document), (key, value: unknown) => {
-    if (key === 'additionalProperties' && value === false) return undefined;
-    if ((key === 'maximum' || key === 'minimum') && Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER)
-      return undefined;
-    if (typeof value === 'object' && value !== null && SHOWN_DEFAULT in value) {
-      const { [SHOWN_DEFAULT]: fallback, ...others } = value;
-      return { ...others, default: fallback };
-    }
-    return key === 'propertyNames' && JSON.stringify(value) === '{"type":"string"}' ? undefined : value;
-  });
-  const { components, ...rest } = withSchemas.parse(plain);
-  const schemas = reachable(rest, components.schemas);
-  return z.looseObject({}).parse(withDiscriminators({ ...rest, components: { ...components, schemas } }, schemas));
+function openApiDocument(info: HttpServerOptions['info'], routes: readonly RouteOptions[]): unknown {
+  const schemas = new JsonSchemas('draft-2020-12', 'Input');
+  const paths: Record<string, Record<string, object>> = {};
+  for (const route of routes) {
+    const operations = (paths[route.url.replaceAll(/:(\w+)/g, '{$1}')] ??= {});
+    for (const method of [route.method].flat()) operations[method.toLowerCase()] = operationOf(route, method, schemas);
+  }
+  const components = { ...ERROR_SCHEMAS, ...schemas.components() };
+  return withDiscriminators(
+    {
+      openapi: '3.1.0',
+      info,
+      servers: [{ url: '/' }],
+      security: [{ ApiKey: [] }],
+      paths,
+      components: { securitySchemes: SECURITY, schemas: components },
+    },
+    components,
+  );
 }
 
-/** The schemas that `from` refers to, also through other schemas; in the order of `schemas`. */
-function reachable(from: object, schemas: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const reached = new Set<string>();
-  const follow = (part: unknown): void => {
-    for (const [, name = ''] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
-      if (reached.has(name) || !(name in schemas)) continue;
-      reached.add(name);
-      follow(schemas[name]);
-    }
+function operationOf({ schema = {}, config }: RouteOptions, method: string, schemas: JsonSchemas): object {
+  const { operationId, summary, description, tags, consumes } = schema;
+  const isPublic = Boolean(config?.public);
+  const hasCommonHeaders = !isPublic && config?.ignoresIdempotencyKey !== true;
+  return {
+    operationId,
+    summary,
+    description,
+    tags,
+    parameters: [
+      ...parametersOf(schema.querystring, 'query', schemas),
+      ...parametersOf(schema.params, 'path', schemas),
+      ...parametersOf(schema.headers, 'header', schemas),
+      ...(hasCommonHeaders ? headersOf(method) : []),
+    ],
+    ...(isZod(schema.body) && { requestBody: bodyOf(schema.body, consumes, schemas) }),
+    ...(isPublic && { security: [] }),
+    ...(config?.scope !== undefined && !isPublic && { 'x-required-scope': config.scope }),
+    ...(config?.ignoresIdempotencyKey === true && { 'x-ignores-idempotency-key': true }),
+    responses: responsesOf(schema.response, isPublic, schemas),
   };
-  follow(from);
-  return Object.fromEntries(Object.entries(schemas).filter(([name]) => reached.has(name)));
 }
 
-const withSchemas = z.looseObject({
-  components: z.looseObject({ schemas: z.record(z.string(), z.unknown()) }),
+function isZod(schema: unknown): schema is z.ZodType {
+  return schema instanceof z.ZodType;
+}
+
+function parametersOf(schema: unknown, place: 'query' | 'path' | 'header', schemas: JsonSchemas): object[] {
+  if (!isZod(schema)) return [];
+  const { properties = {}, required = [] } = objectSchema.parse(schemas.of(schema, 'sent'));
+  return Object.entries(properties).map(([name, { description, ...property }]) => ({
+    in: place,
+    name,
+    required: required.includes(name),
+    description,
+    deprecated: property['deprecated'],
+    schema: property,
+  }));
+}
+
+const objectSchema = z.object({
+  properties: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
+  required: z.array(z.string()).optional(),
 });
 
-const EVENT_STREAM = 'text/event-stream';
-const IGNORES_KEY = 'x-ignores-idempotency-key';
-
-const describeRoute: Transform = (route) => {
-  const { schema, url } = jsonSchemaTransform(route);
-  const { config } = route.route;
-  if (config?.public) return { schema: { ...schema, security: [] }, url };
-  const facts = {
-    ...(config?.scope !== undefined && { 'x-required-scope': config.scope }),
-    ...(config?.ignoresIdempotencyKey && { [IGNORES_KEY]: true }),
+function bodyOf(
+  body: z.ZodType,
+  consumes: readonly string[] = ['application/json'],
+  schemas: JsonSchemas,
+): { required: boolean; description?: unknown; content: object } {
+  const schema = schemas.of(body, 'sent');
+  return {
+    required: true,
+    description: schema['description'],
+    content: Object.fromEntries(consumes.map((type) => [type, { schema }])),
   };
-  return { schema: { ...schema, ...facts }, url };
-};
-
-/** Adds to every operation what all have in common. */
-function completed(document: ReturnType<TransformObject>): ReturnType<TransformObject> {
-  if (!isOpenApi31(document)) return document;
-  for (const item of Object.values(document.paths ?? {})) {
-    for (const method of METHODS) {
-      const operation = item?.[method];
-      if (operation) completeOperation(operation, method);
-    }
-  }
-  return document;
 }
 
-function isOpenApi31(document: ReturnType<TransformObject>): document is Document {
-  return 'openapi' in document && document.openapi?.startsWith('3.1') === true;
+/** A response is a schema of JSON, null without content, or a description with a schema for each content type. */
+const response = z.union([
+  z.instanceof(z.ZodType),
+  z.object({ description: z.string(), content: z.record(z.string(), z.object({ schema: z.instanceof(z.ZodType) })) }),
+]);
+
+function responsesOf(declared: unknown, isPublic: boolean, schemas: JsonSchemas): object {
+  const own = z.record(z.string(), response).parse(declared ?? {});
+  const described = Object.entries(own).map(([status, one]) => [status, responseOf(one, schemas)] as const);
+  const streams = described.some(([, { content }]) => content !== undefined && EVENT_STREAM in content);
+  const errors = Object.entries(ERROR_RESPONSES).filter(([status]) => !isPublic || !['401', '403'].includes(status));
+  return Object.fromEntries([...errors, ...(streams ? [['406', NO_STREAM_ACCEPTED]] : []), ...described]);
 }
 
-function completeOperation(operation: Operation, method: (typeof METHODS)[number]): void {
-  const isPublic = operation.security?.length === 0;
-  const skipped = new Set(isPublic ? ['401', '403'] : []);
-  operation.responses ??= {};
-  for (const [status, response] of Object.entries(ERROR_RESPONSES)) {
-    if (!skipped.has(status)) operation.responses[status] ??= response;
-  }
-  for (const parameter of operation.parameters ?? []) {
-    if ('schema' in parameter && parameter.schema && 'deprecated' in parameter.schema && parameter.schema.deprecated) {
-      parameter.deprecated = true;
-    }
-  }
-  const ok = operation.responses['200'];
-  if (ok && 'description' in ok && ok.description === 'Default Response') ok.description = 'Successful Response';
-  if (ok && 'content' in ok && ok.content && EVENT_STREAM in ok.content)
-    operation.responses['406'] = NO_STREAM_ACCEPTED;
-  if (operation.requestBody && 'content' in operation.requestBody) operation.requestBody.required = true;
-  if (isPublic || IGNORES_KEY in operation) return;
-  operation.parameters = [...(operation.parameters ?? []), ...headersOf(method)];
+interface ResponseObject {
+  readonly description: string;
+  readonly content?: Readonly<Record<string, { readonly schema: JsonSchema }>>;
 }
 
-function headersOf(method: (typeof METHODS)[number]): NonNullable<Operation['parameters']> {
+function responseOf(declared: z.infer<typeof response>, schemas: JsonSchemas): ResponseObject {
+  if (declared instanceof z.ZodNull) return { description: declared.description ?? '' };
+  if (!(declared instanceof z.ZodType)) {
+    const content = Object.entries(declared.content).map(([type, { schema }]) => [
+      type,
+      { schema: schemas.of(schema, 'received') },
+    ]);
+    return { description: declared.description, content: Object.fromEntries(content) };
+  }
+  const { description, ...schema } = schemas.of(declared, 'received');
+  return {
+    description: typeof description === 'string' ? description : 'Successful Response',
+    content: { 'application/json': { schema } },
+  };
+}
+
+function headersOf(method: string): object[] {
   const header = (name: string, description: string, maxLength: number) => ({
-    in: 'header' as const,
+    in: 'header',
     name,
     required: false,
     description,
-    schema: { type: 'string' as const, minLength: 1, maxLength },
+    schema: { type: 'string', minLength: 1, maxLength },
   });
-  if (method === 'get') {
+  if (method === 'GET') {
     return [header('Parley-Position', 'Waits up to two seconds until the read models include this position', 2048)];
   }
-  if (method !== 'post' && method !== 'patch') return [];
+  if (method !== 'POST' && method !== 'PATCH') return [];
   return [header('Idempotency-Key', 'Repetitions within 24 hours return the first response', 255)];
 }
 

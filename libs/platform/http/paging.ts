@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { canonicalJson } from './signed-token.ts';
 import { invalid } from './errors.ts';
-import { queryInteger, SHOWN_DEFAULT, text } from './validation/schemas.ts';
+import { queryInteger, text } from './validation/schemas.ts';
 
 /** The paging parameters of list routes, to spread into their query schema. */
 export const pageQuery = {
@@ -13,7 +13,7 @@ export const pageQuery = {
     description: 'Number of the page',
   })
     .optional()
-    .meta({ [SHOWN_DEFAULT]: 1 }),
+    .meta({ default: 1 }),
   cursor: text({
     max: 2048,
     description: '`meta.next_cursor` of the page before; not together with `page`',

@@ -1,7 +1,7 @@
 import cors from '@fastify/cors';
 import Fastify, { type FastifyRequest, LogController } from 'fastify';
 import { refuseUpgrade, type Upgrades } from '#libs/platform/websocket/index.ts';
-import { openApiRoute, registerDocumentation, registerOpenApi } from './openapi.ts';
+import { registerDocumentation, registerOpenApi } from './openapi.ts';
 import { presentedKey } from './auth.ts';
 import { notFound, replyWithError } from './errors.ts';
 import { parseJsonBody, requirePlainJson } from './json-body.ts';
@@ -62,7 +62,7 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   });
   // Before the pipeline: the page and its script are public files.
   registerDocumentation(app, options.info.title);
-  await registerOpenApi(app, options.info);
+  registerOpenApi(app, options.info);
   app.addHook('onRoute', (route) => {
     attachPipeline(route, { options, keys, limiters, isStopping, isClosing });
   });
@@ -70,7 +70,6 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   // 3. The routes
   operationRoutes(app, options, isStopping);
   options.routes(app);
-  openApiRoute(app);
   await app.ready();
   app.server.on('checkExpectation', refuseExpectation);
   const stopUpgrades = serveUpgrades(app, options.upgrades, limiters);

@@ -13,7 +13,7 @@ const root = join(import.meta.dirname, '../../..');
 
 /** Follows a channel in which it posts, from the beginning to its last post; then prints what it received. */
 const PROGRAM = `
-import { ParleyClient, ParleyClient, ParleyClient, refusalOf, SubscriptionError } from '@parley/client';
+import { ParleyClient } from '@parley/client';
 const [url, apiKey] = process.argv.slice(2);
 const client = new ParleyClient({ url, apiKey });
 const { data: channel } = await client.rest.POST('/api/v1/channels', { body: { name: 'Packed' } });
@@ -40,6 +40,7 @@ try {
 `;
 
 const CONSUMER = `
+import { ParleyClient, SubscriptionError } from '@parley/client';
 const client = new ParleyClient({ url: 'http://127.0.0.1:8080', apiKey: 'key', WebSocket });
 const path = { id: 'x' };
 const { data } = await client.rest.GET('/api/v1/channels/{id}', { params: { path } });
@@ -62,6 +63,7 @@ export const reason = (error: unknown) => (error instanceof SubscriptionError ? 
 `;
 
 const EXAMPLES_SURROUNDINGS = `
+import { ParleyClient, refusalOf } from '@parley/client';
 declare const apiKey: string, id: string, interaction_id: string;
 declare const client: ParleyClient;
 declare const subscription: ReturnType<ReturnType<ParleyClient['channel']>['subscribe']>;

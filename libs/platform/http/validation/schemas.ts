@@ -31,9 +31,6 @@ interface Described {
   readonly deprecated?: boolean;
 }
 
-/** Name of a parsed string's default in its JSON Schema, because zod omits `default` there. */
-export const SHOWN_DEFAULT = 'x-default';
-
 /** Metadata for OpenAPI, without undefined members. */
 function facts(known: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined));
@@ -93,7 +90,7 @@ export function queryInteger(options: QueryIntegerOptions = {}): z.ZodType<numbe
     if (max !== undefined && parsed > max) return refuse(context, lessThanEqual(max));
     return Number.isSafeInteger(parsed) ? parsed : refuse(context, INT_PARSING_SIZE);
   });
-  const known = facts({ type: 'integer', ...described, minimum: min, maximum: max, [SHOWN_DEFAULT]: fallback });
+  const known = facts({ type: 'integer', ...described, minimum: min, maximum: max });
   return fallback === undefined ? schema.meta(known) : schema.default(fallback).meta(known);
 }
 
@@ -115,7 +112,7 @@ export function queryBoolean({
   ...described
 }: Described & { default?: boolean } = {}): z.ZodType<boolean> {
   const schema = z.unknown().transform(booleanOf);
-  const known = facts({ type: 'boolean', ...described, [SHOWN_DEFAULT]: fallback });
+  const known = facts({ type: 'boolean', ...described });
   return fallback === undefined ? schema.meta(known) : schema.default(fallback).meta(known);
 }
 
@@ -127,7 +124,7 @@ export function queryBooleanOrNull({
   const schema = z
     .unknown()
     .transform((value, context): boolean | null => (value === 'null' ? null : booleanOf(value, context)));
-  const known = { type: ['boolean', 'null'], ...described, [SHOWN_DEFAULT]: fallback };
+  const known = { type: ['boolean', 'null'], ...described };
   return schema.default(fallback).meta(facts(known));
 }
 

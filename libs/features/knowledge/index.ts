@@ -7,29 +7,25 @@ import type { Core, Module } from '#libs/platform/runtime/index.ts';
 import type { FactsToLearn } from './facts.ts';
 import { graphRoutes } from './graph.http.ts';
 import { graphEntity, type GraphResult, Graphs } from './graph.read.ts';
-import type { Graph } from './graph.ts';
-import {
-  type FactIds,
-  type FoundEdge,
-  type FoundNode,
-  openGraphIndex,
-  type Question,
-  type SearchResult,
-  searchRoutes,
-} from './search/index.ts';
+import type { SearchableGraphs } from './quotes/research.ts';
+import { openGraphIndex, searchRoutes } from './search/index.ts';
 
 export type { EdgeToLearn, FactsToLearn, NodeToLearn } from './facts.ts';
 export { graphEntity } from './graph.read.ts';
 export { requireGraph } from './require-graph.ts';
 export type { GraphResult } from './graph.read.ts';
 export type { FactSource, Graph } from './graph.ts';
-export { allowedTypos, isStopWord, queryWords, stemOf, typosBetween, wordsOf } from './search/index.ts';
+export { type Finding, finding, type Plan, plan, type Source, type Term } from './quotes/finding.ts';
+export { byShare, cut, isRelevant, isThing, newFindings, seedsOf, withoutRepetitions } from './quotes/findings.ts';
+export { answerOf, type Quote, quotesOf, saysTheSame, scoreOf } from './quotes/quoting.ts';
+export { quotesFor, Research, type SearchableGraphs } from './quotes/research.ts';
+export { plainTextOf } from './quotes/sentences.ts';
+export { Terms } from './quotes/terms.ts';
+export { isStopWord, queryWords, stemOf, wordsOf } from './search/index.ts';
 export type { FoundEdge, FoundNode, FoundSource, GraphCounts, Question, SearchResult } from './search/index.ts';
 
 /** Knowledge as other features use it. */
-export interface Knowledge {
-  /** Null for a missing or deleted graph, or one of another organization. */
-  graph(organizationId: EntityId, id: EntityId): Promise<Graph | null>;
+export interface Knowledge extends SearchableGraphs {
   /** See `Graphs.learn`. */
   learn(context: CommandContext, graphId: EntityId, facts: readonly FactsToLearn[]): Promise<GraphResult>;
   /** See `Graphs.withdraw`. */
@@ -39,25 +35,9 @@ export interface Knowledge {
     documentId: EntityId,
     beforeRevision: number | null,
   ): Promise<GraphResult>;
-  /**
-   * Null for a missing or deleted graph, one of another organization, or before the first event of the graph. See
-   * `GraphIndex` for errors.
-   */
-  search(organizationId: EntityId, graphId: EntityId, question: Question): Promise<SearchResult | null>;
-  /** Nodes and edges by their ids: those that the graph has. Null without the graph, as `search`. */
-  facts(organizationId: EntityId, graphId: EntityId, ids: FactIds): Promise<KnownFacts | null>;
   /** To be called after much was learned. See `GraphIndex.prepare`. */
   prepareSearch(graphId: EntityId): void;
-  /** The newest graphs of the organization. @param size at most 100 */
-  newestGraphs(organizationId: EntityId, size: number): Promise<readonly GraphName[]>;
 }
-
-export interface KnownFacts {
-  readonly nodes: readonly FoundNode[];
-  readonly edges: readonly FoundEdge[];
-}
-
-export type GraphName = Pick<Graph, 'id' | 'name'>;
 
 export const knowledgeModule = {
   name: 'knowledge',

@@ -1,7 +1,5 @@
 /* The numbers that a report cites its sources by, and the list of them at its end. */
-import type { Finding, Plan, Source } from './report.ts';
-import { cut } from './research.ts';
-import { plainTextOf } from './sentences.ts';
+import { cut, type Finding, plainTextOf, type Plan, type Source } from '#libs/features/knowledge/index.ts';
 
 const MAX_QUOTE = 200;
 

@@ -10,9 +10,6 @@ import { reportResearch } from './report.reactor.ts';
 import { reportWriting } from './report.writing.ts';
 import { reportEntity } from './report.read.ts';
 
-export { quotesFor } from './quotes-for.ts';
-export type { FoundQuote, FoundQuotes } from './quotes-for.ts';
-
 export const reportsModule = {
   name: 'reports',
   projections: [reportEntity.projection],

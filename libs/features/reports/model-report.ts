@@ -1,4 +1,5 @@
 /** Asks a model for a report: what it is given, and what of its answer makes a report. */
+import { byShare, cut, isThing, Terms, withoutRepetitions } from '#libs/features/knowledge/index.ts';
 import { admitText } from '#libs/kernel/text.ts';
 import {
   asText,
@@ -15,8 +16,6 @@ import { Citations, type Cited, escaped, headingOf, keyOf } from './citations.ts
 import type { CleanText } from './model-text.ts';
 import type { ModelTexts } from './model-texts.ts';
 import { counted, graphNames, reportOf, type Researched } from './report.text.ts';
-import { byShare, cut, isThing, withoutRepetitions } from './research.ts';
-import { Terms } from './terms.ts';
 
 /** Of the text of a report; a longer one is cut. */
 const MAX_CHARS = 40_000;

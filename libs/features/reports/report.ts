@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 
+import { type Finding, finding, type Plan, plan } from '#libs/features/knowledge/index.ts';
 import { accept, type Decision, type Fold } from '#libs/kernel/decider.ts';
 import { changedBy, createdBy, type EntityState } from '#libs/kernel/entity.ts';
 import type { StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
@@ -12,40 +13,6 @@ import { defineEvents, type EventOf, upcast } from '#libs/platform/eventstore/in
 
 /** Category of the streams, `report-<id>`. */
 export const REPORT = 'report';
-
-/** A word of the query. */
-const term = z.object({
-  word: z.string(),
-  /** Greater for words that fewer facts have; greatest for one that no fact has. */
-  weight: z.number(),
-  /** `similar`: only words that it may be misspelled from occur. */
-  found: z.enum(['exact', 'similar', 'none']),
-  /** For `similar`: the word that occurs. */
-  correction: z.string().nullable(),
-});
-
-const source = z.object({
-  documentId: z.string(),
-  name: z.string(),
-  url: z.string().nullable(),
-  passage: z.string().nullable(),
-});
-
-/** A node or an edge that the research found. */
-const finding = z.object({
-  graphId: z.string(),
-  uuid: z.string(),
-  /** Of an edge: of its source node, if that is known. */
-  name: z.string(),
-  labels: z.array(z.string()),
-  /** Summary of a node; null without one. */
-  summary: z.string().nullable(),
-  /** Null for a node. */
-  edge: z.object({ fact: z.string(), name: z.string().nullable(), target: z.string() }).nullable(),
-  sources: z.array(source),
-  /** Edges between it and a node that a search found: 0 for what a search found itself. */
-  hop: z.int(),
-});
 
 const reportWritten = z.object({
   /** Markdown. */
@@ -65,12 +32,7 @@ const reportWrittenV1 = z.object({ results: z.string(), method: z.enum(['extract
 export const reportCodec = defineEvents(
   {
     'ReportRequested.v1': z.object({ id: z.string(), query: z.string(), knowledgeGraph: z.string().nullable() }),
-    /** `questions`: texts to search for, the query first. */
-    'ResearchPlanned.v1': z.object({
-      graphs: z.array(z.object({ id: z.string(), name: z.string() })),
-      questions: z.array(z.string()),
-      terms: z.array(term),
-    }),
+    'ResearchPlanned.v1': plan,
     /** The next question was searched for in all graphs. `findings`: those that are relevant and new. */
     'GraphSearched.v1': z.object({ findings: z.array(finding) }),
     /** Edges of nodes were followed, as far as hop `hop`. */
@@ -100,11 +62,7 @@ export function quoted(results: string): z.infer<typeof reportWritten> {
 }
 
 export type ReportEvent = EventOf<typeof reportCodec>;
-export type Term = z.infer<typeof term>;
-export type Finding = z.infer<typeof finding>;
-export type Source = z.infer<typeof source>;
 type Data<Type extends ReportEvent['type']> = Extract<ReportEvent, { type: Type }>['data'];
-export type Plan = Data<'ResearchPlanned.v1'>;
 export type Written = Data<'ReportWritten.v2'>;
 
 export type Phase = 'queued' | 'researching' | 'writing' | 'ready' | 'failed' | 'cancelled';

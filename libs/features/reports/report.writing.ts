@@ -1,3 +1,4 @@
+import { Research, type SearchableGraphs } from '#libs/features/knowledge/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import type { LifecycleLog } from '#libs/platform/lifecycle/index.ts';
@@ -7,7 +8,7 @@ import { type Process, reactor, unlessOvertaken } from '#libs/platform/reactors/
 
 import { askModel } from './model-report.ts';
 import type { ModelTexts } from './model-texts.ts';
-import { GRAPH_GONE, type Graphs, Research } from './report.reactor.ts';
+import { GRAPH_GONE } from './report.reactor.ts';
 import { reportEntity } from './report.read.ts';
 import { type Researched, writeReport } from './report.text.ts';
 import { hasEnded, quoted, REPORT, type Report, type ReportEvent, type ReportState, type Written } from './report.ts';
@@ -31,7 +32,7 @@ export interface WritingParts {
  * Has the model write reports from what the research has found. A reactor of its own, so that a model that takes long holds up
  * no research and no extractive report. Where the model gives no usable text, the report is extractive, and names the reason.
  */
-export function reportWriting(knowledge: Graphs, parts: WritingParts) {
+export function reportWriting(knowledge: SearchableGraphs, parts: WritingParts) {
   return reactor<ReportState, ReportEvent>({
     name: 'report-writing',
     on: ['WritingStarted.v1'],

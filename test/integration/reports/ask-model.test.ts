@@ -1,9 +1,9 @@
 /** What models are asked for a report, and what of their answers makes one: every family of endpoints, and silent ones. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import type { Finding } from '#libs/features/knowledge/index.ts';
 import { askModel } from '#libs/features/reports/model-report.ts';
 import { ModelTexts } from '#libs/features/reports/model-texts.ts';
-import type { Finding } from '#libs/features/reports/report.ts';
 import { type ModelLimits, openAICompatibleModel } from '#libs/platform/model/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { beginEvents, chunk, type Endpoints, startEndpoints } from '#test/support/endpoints/endpoint.ts';

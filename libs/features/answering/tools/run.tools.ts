@@ -2,8 +2,7 @@ import { z } from 'zod';
 
 import { admitText } from '#libs/kernel/text.ts';
 import { decodeText, ExtractionError, type ExtractionPool } from '#libs/features/documents/index.ts';
-import type { Knowledge } from '#libs/features/knowledge/index.ts';
-import { quotesFor } from '#libs/features/reports/index.ts';
+import { type Knowledge, quotesFor } from '#libs/features/knowledge/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { type Fetched, type Fetcher, FetchError } from '#libs/platform/fetch/index.ts';

@@ -1,7 +1,6 @@
 /* The words that a query asks for, and how much of them a text has. */
-import { allowedTypos, queryWords, stemOf, typosBetween, wordsOf } from '#libs/features/knowledge/index.ts';
-
-import type { Term } from './report.ts';
+import { allowedTypos, queryWords, stemOf, typosBetween, wordsOf } from '../search/index.ts';
+import type { Term } from './finding.ts';
 
 /** Words of questions that carry no subject, besides those that search leaves out. */
 const QUESTION_WORDS = new Set(
@@ -14,7 +13,7 @@ const QUESTION_WORDS = new Set(
 /** Words that begin with a word of this length or more count as the word. */
 const MIN_PREFIX = 4;
 
-/** The words of a query that a report is about; all of its words if none of them is a subject. */
+/** The words of a query that are its subjects; all of its words if none of them is a subject. */
 export function subjectWords(query: string): string[] {
   const words = queryWords(query);
   const subjects = words.filter((word) => !QUESTION_WORDS.has(word) && !/^[a-z]$/.test(word));

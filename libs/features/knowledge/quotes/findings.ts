@@ -1,19 +1,22 @@
 /* What research searches for, and which of the results it keeps. */
 import { admitText } from '#libs/kernel/text.ts';
-import type { FoundEdge, FoundNode, FoundSource } from '#libs/features/knowledge/index.ts';
 
-import { Repetitions } from './repetitions.ts';
-import type { Finding, Plan, Source } from './report.ts';
+import { type FoundEdge, type FoundNode, type FoundSource, wordsOf } from '../search/index.ts';
+import type { Finding, Plan, Source } from './finding.ts';
 import { subjectWords, Terms } from './terms.ts';
 
 const MAX_QUESTIONS = 6;
 /** Findings of one step, which are one event. */
 const MAX_NEW = 24;
-/** Of a report. */
+/** Of one query. */
 const MAX_FINDINGS = 120;
 const MAX_SOURCES = 2;
 const MAX_TEXT = 1_500;
 const MAX_NAME = 256;
+/** Different words, without numbers, of a text that is recognised by most of them. A shorter one has to have the same. */
+const MIN_LONG_WORDS = 12;
+/** Words of the longer one of two texts that both have. */
+const SHARED_WORDS = 0.9;
 /** A node of a document, rather than a thing that documents are about. */
 const PARTS_OF_DOCUMENTS = new Set(['Document', 'Section', 'Link']);
 
@@ -163,4 +166,31 @@ function keyOf({ graphId, uuid }: Finding): string {
 
 export function cut(text: string, max: number): string {
   return text.length <= max ? text : `${admitText(text, max - 1).trimEnd()}…`;
+}
+
+/**
+ * Recognises passages that say nearly the same: copies of a page, and texts that occur on every page of a site. Case
+ * and punctuation do not count, nor do numbers in long texts.
+ */
+class Repetitions {
+  readonly #short = new Set<string>();
+  readonly #long: ReadonlySet<string>[] = [];
+
+  /** Whether a text before this one says nearly the same. Otherwise, later texts are compared with this one as well. */
+  repeats(text: string): boolean {
+    const all = wordsOf(text);
+    const words = new Set(all.filter((word) => !/\d/.test(word)));
+    if (words.size < MIN_LONG_WORDS) {
+      const known = this.#short.size;
+      return this.#short.add(all.join(' ')).size === known;
+    }
+    if (this.#long.some((other) => areNearlyEqual(words, other))) return true;
+    this.#long.push(words);
+    return false;
+  }
+}
+
+function areNearlyEqual(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
+  const least = SHARED_WORDS * Math.max(one.size, other.size);
+  return Math.min(one.size, other.size) >= least && one.intersection(other).size >= least;
 }

@@ -93,6 +93,13 @@ describe('the text of a file', () => {
   });
 });
 
+it('a file that meets a process which an earlier one has killed is inspected by the next process', async () => {
+  const page = await sample('page.html').make();
+  await inspect(page);
+  for (const pid of inspector.pids) process.kill(pid, 'SIGKILL');
+  expect(await inspect(page)).toMatchObject({ pages: null });
+});
+
 describe('a hostile file', () => {
   it.each(HOSTILE_FILES)('$name ends within the limits of its process', async ({ make, failure }) => {
     const ended = inspect(await make());

@@ -219,9 +219,13 @@ async function continued(
   upload: Upload,
 ): Promise<number> {
   try {
-    const content = arrivingBody(request, { isResumable: true });
-    const hasEnded = () => request.raw.destroyed;
-    const offset = await uploads.append(upload, content, hasEnded, async (file) => {
+    const interruption = new AbortController();
+    const content = {
+      chunks: arrivingBody(request, { resumable: interruption.signal }),
+      hasEnded: () => request.raw.destroyed,
+      interrupt: (reason: Error) => interruption.abort(reason),
+    };
+    const offset = await uploads.append(upload, content, async (file) => {
       const created = await createItem(request, { media }, { ...upload.described, sourceUrl: null, file }, upload.id);
       const item = new EntityReplies(media, {}).accepted(request, reply, created);
       if (item.file?.hash !== file.hash) throw new UploadContinued();
@@ -242,11 +246,16 @@ function stateRoutes(app: HttpApp, { uploads, quota }: UploadRouteParts): void {
     writes({
       operationId: 'getMediaUpload',
       summary: 'Read how much of a resumable upload has arrived',
+      description: 'HEAD is for clients that continue: it ends a request that is still sending, and keeps what it has sent.',
       params: uploadParams,
       response: { 200: uploadSchema },
     }),
-    async (request, reply) =>
-      sendState(reply, await existing(uploads, request.principal.organizationId, request.params.id)),
+    async (request, reply) => {
+      const { organizationId } = request.principal;
+      const { id } = request.params;
+      if (request.method === 'HEAD') await uploads.interrupt(organizationId, id);
+      return sendState(reply, await existing(uploads, organizationId, id));
+    },
   );
 
   app.delete(

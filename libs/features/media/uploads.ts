@@ -41,6 +41,15 @@ export interface Upload extends z.infer<typeof declared> {
   readonly offset: number;
 }
 
+/** What a request brings of an upload. */
+export interface ArrivingContent {
+  readonly chunks: AsyncIterable<Uint8Array>;
+  /** Whether nothing more will arrive. */
+  hasEnded(): boolean;
+  /** Ends `chunks` with the reason. */
+  interrupt(reason: Error): void;
+}
+
 /** Another request has continued the upload. */
 export class UploadContinued extends Error {
   override readonly name = 'UploadContinued';
@@ -62,8 +71,8 @@ export class Uploads {
   readonly #redis: RedisClient;
   readonly #functions: FunctionLibrary;
   readonly #blobs: BlobStore;
-  /** Requests of this process that continue uploads: the newest of each. */
-  readonly #continuing = new Map<EntityId, { readonly hasEnded: () => boolean; readonly stored: Promise<unknown> }>();
+  /** Requests of this process that continue uploads, by {@link uploadKey}: the newest of each. */
+  readonly #continuing = new Map<string, { readonly content: ArrivingContent; readonly stored: Promise<unknown> }>();
 
   constructor(redis: RedisClient, blobs: BlobStore) {
     this.#redis = redis;
@@ -83,9 +92,9 @@ export class Uploads {
    * @returns null if the organization has no such upload
    */
   async find(organizationId: EntityId, id: EntityId): Promise<Upload | null> {
-    const continuing = this.#continuing.get(id);
-    if (continuing?.hasEnded() === true) await continuing.stored;
     const key = uploadKey(organizationId, id);
+    const continuing = this.#continuing.get(key);
+    if (continuing?.content.hasEnded() === true) await continuing.stored;
     const { upload, ...parts } = await this.#redis.send(key, (node) => node.hgetall(key));
     if (upload === undefined) return null;
     const found = { id, organizationId, parts: [] as Blob[], offset: 0 };
@@ -98,26 +107,35 @@ export class Uploads {
   }
 
   /**
+   * Ends the request of this process that continues an upload, and waits until what it has brought is stored. The end of
+   * its connection may not have been noticed yet: without this, it would move the offset that its client reads.
+   */
+  async interrupt(organizationId: EntityId, id: EntityId): Promise<void> {
+    const continuing = this.#continuing.get(uploadKey(organizationId, id));
+    continuing?.content.interrupt(new UploadContinued());
+    await continuing?.stored;
+  }
+
+  /**
    * Continues an upload. What arrives before `content` fails is kept.
    *
-   * @param hasEnded whether nothing more of `content` will arrive
    * @param complete called with the whole file before the last part is kept: if it fails, the client repeats that part
    * @returns the offset after it
    * @throws UploadContinued; UploadGone; BlobTooLarge; the error of `content`; `Fault` `store_unavailable`
    */
   async append(
     upload: Upload,
-    content: AsyncIterable<Uint8Array>,
-    hasEnded: () => boolean,
+    content: ArrivingContent,
     complete: (file: Blob) => Promise<void>,
   ): Promise<number> {
-    const appended = this.#append(upload, content, complete);
-    const continuing = { hasEnded, stored: appended.catch(() => undefined) };
-    this.#continuing.set(upload.id, continuing);
+    const key = uploadKey(upload.organizationId, upload.id);
+    const appended = this.#append(upload, content.chunks, complete);
+    const continuing = { content, stored: appended.catch(() => undefined) };
+    this.#continuing.set(key, continuing);
     try {
       return await appended;
     } finally {
-      if (this.#continuing.get(upload.id) === continuing) this.#continuing.delete(upload.id);
+      if (this.#continuing.get(key) === continuing) this.#continuing.delete(key);
     }
   }
 

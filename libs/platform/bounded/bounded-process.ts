@@ -33,6 +33,8 @@ export interface ProcessLimits {
 interface Job {
   /** Whether the process had other tasks at the same time, at any time. */
   isShared: boolean;
+  /** Whether it is the first task of the process. */
+  readonly isFirst: boolean;
   settle(answer: TaskAnswer): void;
 }
 
@@ -112,8 +114,9 @@ export class BoundedProcess {
     this.#child.kill('SIGKILL');
     const jobs = [...this.#jobs.values()];
     this.#jobs.clear();
-    for (const { isShared, settle } of jobs) {
-      settle({ ok: false, kind, message: '', detail: null, isCertain: !isShared });
+    for (const { isShared, isFirst, settle } of jobs) {
+      // An earlier task may have left the process about to die.
+      settle({ ok: false, kind, message: '', detail: null, isCertain: !isShared && (isFirst || kind !== 'died') });
     }
   }
 
@@ -121,7 +124,7 @@ export class BoundedProcess {
     return new Promise((settle) => {
       for (const other of this.#jobs.values()) other.isShared = true;
       const task: Task = { id: (this.#lastId += 1), request };
-      this.#jobs.set(task.id, { isShared: this.#jobs.size > 0, settle });
+      this.#jobs.set(task.id, { isShared: this.#jobs.size > 0, isFirst: task.id === 1, settle });
       // A process that has died says so by its event.
       this.#child.send(task, () => undefined);
     });

@@ -21,19 +21,22 @@ export function isBodyArriving(socket: Socket): boolean {
  *
  * What is not read stays unread: the reply needs `connection: close` then.
  *
- * @param isResumable ends when the server begins to close, so that the caller can keep what has arrived
- * @throws HttpError 408 after a pause or an hour, 400 if the connection ends first; `Fault` `stopping`
+ * @param resumable of a caller that keeps what has arrived: the body ends when this signal aborts, and when the server
+ *   begins to close
+ * @throws HttpError 408 after a pause or an hour, 400 if the connection ends first; the reason of `resumable`; `Fault`
+ *   `stopping`
  */
 export async function* arrivingBody(
   { raw, server }: FastifyRequest,
-  { isResumable = false } = {},
+  { resumable }: { readonly resumable?: AbortSignal } = {},
 ): AsyncGenerator<Uint8Array> {
   const maxPauseMs = server.server.requestTimeout;
   const endsAt = performance.now() + MAX_ARRIVAL_MS;
   // Destroying the request would destroy the connection, and with it the reply.
   const chunks = raw.iterator({ destroyOnReturn: false });
+  const ending = resumable && AbortSignal.any([resumable, server.closing]);
   const nextChunk = (): Promise<IteratorResult<Uint8Array>> =>
-    isResumable ? unlessAborted(next(chunks), server.closing) : next(chunks);
+    ending ? unlessAborted(next(chunks), ending) : next(chunks);
   arriving.add(raw.socket);
   try {
     for (;;) {

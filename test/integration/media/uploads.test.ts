@@ -68,6 +68,8 @@ function append(address: string, offset: number, body: Uint8Array, headers: Reco
   return send('PATCH', address, { headers: { 'content-type': PART, 'upload-offset': `${offset}`, ...headers }, body });
 }
 
+/** How much has arrived, without an end of the request that is still sending. */
+const arrivedAt = async (address: string) => String((await send('GET', address)).json.offset);
 const offsetOf = async (address: string) => (await send('HEAD', address)).headers.get('upload-offset');
 const idOf = (address: string) => address.split('/').at(-1) ?? '';
 
@@ -146,6 +148,21 @@ describe('a resumable upload', () => {
     expect((await api.types(`media-${id}`)).filter((type) => type === 'MediaCreated.v1')).toHaveLength(1);
   });
 
+  it('ends the request that is still sending when a client asks for the offset to continue', async () => {
+    const file = randomBytes(10 * MIB);
+    const address = await begin(file.length);
+    const headers = { 'content-type': PART, 'upload-offset': 0, 'content-length': file.length };
+    const { request, reply } = open('PATCH', new URL(address, first).href, headers);
+    await write(request, file.subarray(0, 9 * MIB));
+    await eventually(async () => expect(await arrivedAt(address)).toBe(`${8 * MIB}`));
+    // The connection of the first request is silent, as if its end had been lost.
+    const offset = Number(await offsetOf(address));
+    expect(offset).toBeGreaterThan(8 * MIB);
+    const end = await append(address, offset, file.subarray(offset));
+    expect([end.status, (await reply).status]).toEqual([204, 409]);
+    expect((await item(idOf(address))).file.equals(file)).toBe(true);
+  });
+
   it('keeps what has arrived when the connection ends, and is resumed by a client of tus', async () => {
     const file = randomBytes(20 * MIB);
     const address = await begin(file.length);
@@ -155,10 +172,10 @@ describe('a resumable upload', () => {
       'content-length': file.length,
     });
     await write(request, file.subarray(0, 13 * MIB));
-    await eventually(async () => expect(await offsetOf(address)).toBe(`${8 * MIB}`));
+    await eventually(async () => expect(await arrivedAt(address)).toBe(`${8 * MIB}`));
     request.destroy();
     // Less than a whole part.
-    await eventually(async () => expect(Number(await offsetOf(address))).toBeGreaterThan(8 * MIB));
+    await eventually(async () => expect(Number(await arrivedAt(address))).toBeGreaterThan(8 * MIB));
     const before = Number(await offsetOf(address));
 
     const progress: number[] = [];
@@ -227,7 +244,7 @@ describe('a resumable upload', () => {
     const target = new URL(address, await third.listen()).href;
     const { request, reply } = open('PATCH', target, { 'content-type': PART, 'upload-offset': 0 });
     await write(request, file.subarray(0, -1));
-    await eventually(async () => expect(await offsetOf(address)).toBe(`${8 * MIB}`));
+    await eventually(async () => expect(await arrivedAt(address)).toBe(`${8 * MIB}`));
     const stopped = third.stop();
     expect((await reply).status).toBe(503);
     await stopped;

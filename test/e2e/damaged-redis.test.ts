@@ -19,7 +19,11 @@ let names: readonly string[];
 beforeAll(async () => {
   parley = await startParleyProcess();
   names = Array.from({ length: CHANNELS }, (_, index) => `channel ${index}`);
-  for (const name of names) expect((await parley.api.post('/api/v1/channels', { name })).status).toBe(200);
+  for (const name of names) {
+    const reply = await parley.api.post('/api/v1/channels', { name });
+    // With the reason of a refusal.
+    expect(reply.json()).toMatchObject({ name });
+  }
 });
 afterAll(() => parley?.stop());
 

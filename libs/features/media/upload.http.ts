@@ -246,7 +246,8 @@ function stateRoutes(app: HttpApp, { uploads, quota }: UploadRouteParts): void {
     writes({
       operationId: 'getMediaUpload',
       summary: 'Read how much of a resumable upload has arrived',
-      description: 'HEAD is for clients that continue: it ends a request that is still sending, and keeps what it has sent.',
+      description:
+        'HEAD is for clients that continue: it ends a request that is still sending, and keeps what it has sent.',
       params: uploadParams,
       response: { 200: uploadSchema },
     }),

@@ -123,11 +123,7 @@ export class Uploads {
    * @returns the offset after it
    * @throws UploadContinued; UploadGone; BlobTooLarge; the error of `content`; `Fault` `store_unavailable`
    */
-  async append(
-    upload: Upload,
-    content: ArrivingContent,
-    complete: (file: Blob) => Promise<void>,
-  ): Promise<number> {
+  async append(upload: Upload, content: ArrivingContent, complete: (file: Blob) => Promise<void>): Promise<number> {
     const key = uploadKey(upload.organizationId, upload.id);
     const appended = this.#append(upload, content.chunks, complete);
     const continuing = { content, stored: appended.catch(() => undefined) };

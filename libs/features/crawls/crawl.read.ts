@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 
 import { type Entities, entity } from '#libs/platform/entity/index.ts';
+import type { EventContent } from '#libs/platform/live/index.ts';
 
 import { failureOfPage } from './crawl.failures.ts';
 import {
@@ -179,9 +180,9 @@ export const crawlEntity = entity<CrawlState, CrawlEvent, CrawlFacets>({
     knowledge_graph: crawl.knowledgeGraph,
   }),
   isEnded: hasEnded,
-  frame: ({ after, event }) => ({
+  frame: ({ after, event }): EventContent => ({
     type: FRAMES[event.type],
-    json: JSON.stringify(after && resource(after)),
+    json: after === null ? 'null' : crawlEntity.json(after),
   }),
 });
 

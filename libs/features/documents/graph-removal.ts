@@ -45,16 +45,13 @@ export function graphRemoval(documents: Documents) {
 /** @throws Error if the list still has documents afterwards, because the read models lag */
 async function removeAll(documents: Documents, process: Process<boolean, RemovalEvent>): Promise<number> {
   const page = (after: string | null) =>
-    documents.page(process.organizationId, { knowledge_graph: process.id }, { size: PAGE, offset: 0, after });
+    documents.states(process.organizationId, { knowledge_graph: process.id }, { size: PAGE, offset: 0, after });
   let count = 0;
-  for (let found = await page(null); found.documents.length > 0; found = await page(found.last)) {
+  for (let found = await page(null); found.states.length > 0; found = await page(found.last)) {
     process.signal.throwIfAborted();
-    const ids = found.documents.map(({ json }) => identified.parse(JSON.parse(json.toString())).id);
-    await Promise.all(ids.map((id) => documents.remove(process.commandContext(id), id)));
-    count += ids.length;
+    await Promise.all(found.states.map(({ id }) => documents.remove(process.commandContext(id), id)));
+    count += found.states.length;
   }
   if ((await page(null)).total > 0) throw new Error('the list of documents is not up to date');
   return count;
 }
-
-const identified = z.object({ id: z.string() });

@@ -19,7 +19,7 @@ import { InteractionQueries } from './reads/queries.ts';
 import { InteractionTreeIndex } from './reads/tree.ts';
 import { ToolCallUpdates } from './tool-call-updates.ts';
 
-export { InteractionCommands, type InteractionResult } from './interaction.commands.ts';
+export { InteractionCommands, type InteractionResult, type PostResult } from './interaction.commands.ts';
 export { sendChanged } from './interaction.http.ts';
 export { interactionCodec } from './interaction.events.ts';
 export type { FinalDetails, InteractionEvent, InteractionPosted } from './interaction.events.ts';

@@ -1,6 +1,6 @@
 import { CHANNEL, type ChannelEvent, type ChannelInteractions } from '#libs/features/channels/index.ts';
 import { accept } from '#libs/kernel/decider.ts';
-import { streamRevision, type StreamEvent, type StreamRevision } from '#libs/kernel/event.ts';
+import { sequenceOf, streamRevision, type StreamEvent, type StreamRevision } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import { runnerOfEvents, type CommandContext, type CommandRunner } from '#libs/platform/commands/index.ts';
@@ -42,6 +42,15 @@ export type InteractionResult =
   | { readonly ok: true; readonly document: string | Buffer; readonly revision: StreamRevision }
   | { readonly ok: false; readonly rejection: InteractionRejection };
 
+/** A posted interaction: of a repeated command, the one that was posted first. */
+export type PostResult =
+  | (Extract<InteractionResult, { ok: true }> & {
+      readonly ref: InteractionRef;
+      readonly turnId: EntityId | null;
+      readonly contentRole: InteractionPosted['contentRole'];
+    })
+  | Extract<InteractionResult, { ok: false }>;
+
 /**
  * The commands of interactions. They throw the faults of `CommandHandler.handle`. They look up interactions in the read
  * model and so need Redis, except a post without a `spanId` and a `parentSpanId`.
@@ -74,7 +83,7 @@ export class InteractionCommands {
     channelId: EntityId,
     interaction: NewInteraction,
     { spanIsNew }: { readonly spanIsNew: boolean },
-  ): Promise<InteractionResult> {
+  ): Promise<PostResult> {
     const { organizationId } = context;
     // The span identifies a repeated command whose idempotency key has expired. While Redis is away, the log identifies it.
     const { idempotencyKey, unknownSinceMs } = context;
@@ -86,7 +95,10 @@ export class InteractionCommands {
     }
     const event = result.events.find((one) => one.type === 'InteractionPosted.v1');
     if (event === undefined) throw new TypeError('an accepted post has no event');
-    return { ok: true, document: postedJson(event, { organizationId, channelId }), revision: result.revision };
+    const ref = { channelId, sequence: sequenceOf(event.revision) };
+    const { turnId, contentRole } = event.data;
+    const document = postedJson(event, { organizationId, channelId });
+    return { ok: true, document, revision: result.revision, ref, turnId, contentRole };
   }
 
   /**

@@ -16,7 +16,7 @@ import {
 } from '#libs/platform/http/index.ts';
 
 import { factsToLearn, statedFacts } from './stated-facts.ts';
-import { graphEntity, type GraphResult, type Graphs, nameFacet } from './graph.read.ts';
+import { type GraphResult, type Graphs, nameFacet } from './graph.read.ts';
 import { GraphResources } from './graph.resource.ts';
 import {
   addFactsBody,
@@ -64,8 +64,8 @@ function readRoutes(app: HttpApp, graphs: Graphs, resources: GraphResources): vo
       const { organizationId } = request.principal;
       const { name } = request.query;
       const page = openPage(request, request.query, { organizationId, name });
-      const found = await graphs.page(organizationId, { name: name && nameFacet(name) }, page);
-      const items = await Promise.all(found.documents.map((document) => resources.of(document)));
+      const found = await graphs.states(organizationId, { name: name && nameFacet(name) }, page);
+      const items = await Promise.all(found.states.map((graph) => resources.of(graph)));
       return sendPage(reply, items, page.meta(found));
     },
   );
@@ -80,13 +80,13 @@ function readRoutes(app: HttpApp, graphs: Graphs, resources: GraphResources): vo
       response,
     }),
     async (request, reply) => {
-      const present = await graphs.document(request.principal.organizationId, request.params.id);
+      const present = await graphs.find(request.principal.organizationId, request.params.id);
       if (present === null) throw notFound();
       const { as_of: asOf } = request.query;
       const past = asOf === undefined ? undefined : await resources.at(present, asOf);
       if (past === null) throw notFound();
       // The revision is that of the document, so the tag identifies the same bytes in reads of the past.
-      if (notModified(request, reply, (past ?? present).revision)) return reply;
+      if (notModified(request, reply, past?.revision ?? present.changedRevision)) return reply;
       return sendJson(reply, past === undefined ? await resources.of(present) : past.json);
     },
   );
@@ -96,8 +96,7 @@ function commandRoutes(app: HttpApp, { graphs, index }: GraphRouteParts, resourc
   const replies = new EntityReplies(graphs, {});
   const sendGraph = async (request: FastifyRequest, reply: FastifyReply, result: GraphResult) => {
     const graph = replies.accepted(request, reply, result);
-    const json = Buffer.from(JSON.stringify(graphEntity.resource(graph)));
-    return sendJson(reply, await resources.of({ revision: graph.changedRevision, json }));
+    return sendJson(reply, await resources.of(graph));
   };
 
   app.post(

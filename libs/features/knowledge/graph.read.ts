@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto';
 
-import { z } from 'zod';
-
 import { accept } from '#libs/kernel/decider.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
@@ -12,23 +10,19 @@ import { GRAPH, type Graph, graphCodec, type GraphEvent, graphFold, type GraphSt
 
 type GraphFacets = { readonly name: string };
 
+/** As it is stored: without the counts, which the search index holds, and which replies add. */
+export function storedGraph({ id, name, description, createdAt, modified }: Graph) {
+  return { id, name, description, created: createdAt, modified };
+}
+
 export const graphEntity = entity<GraphState, GraphEvent, GraphFacets>({
   category: GRAPH,
   version: 1,
   codec: graphCodec,
   fold: graphFold,
-  // Without the counts, which the search index holds: replies add them.
-  resource: ({ id, name, description, createdAt, modified }) => ({
-    id,
-    name,
-    description,
-    created: createdAt,
-    modified,
-  }),
+  resource: storedGraph,
   facets: ({ name }) => ({ name: nameFacet(name) }),
 });
-
-const graphName = z.object({ id: z.string(), name: z.string() });
 
 /** Facets contain no white space, and are keys of Redis. */
 export function nameFacet(name: string): string {
@@ -81,7 +75,6 @@ export class Graphs extends Entities<GraphState, GraphEvent, GraphFacets> {
 
   /** The graphs of an organization that were created last, newest first. */
   async newest(organizationId: EntityId, size: number): Promise<readonly Pick<Graph, 'id' | 'name'>[]> {
-    const { documents } = await this.page(organizationId, {}, { size, offset: 0, after: null });
-    return documents.map(({ json }) => graphName.parse(JSON.parse(json.toString())));
+    return (await this.states(organizationId, {}, { size, offset: 0, after: null })).states;
   }
 }

@@ -4,6 +4,7 @@ import { documentIdOf, type DocumentPut, type Documents } from '#libs/features/d
 import {
   type InteractionCommands,
   type InteractionDirectory,
+  interactionId,
   interactionToPost,
 } from '#libs/features/interactions/index.ts';
 import type { Knowledge } from '#libs/features/knowledge/index.ts';
@@ -22,7 +23,7 @@ export interface Destinations {
   readonly knowledge: Pick<Knowledge, 'graph'>;
   readonly documents: Pick<Documents, 'put' | 'remove'>;
   readonly interactions: {
-    readonly commands: Pick<InteractionCommands, 'submit'>;
+    readonly commands: Pick<InteractionCommands, 'post'>;
     readonly directory: InteractionDirectory;
   };
 }
@@ -140,16 +141,11 @@ async function post(
   };
   const body = { content: [{ type: 'media' as const, meta_data, media_url: null }], complete: true };
   const context = { ...commandOf(media, process, 'post'), actor: media.creator };
-  const request = await interactionToPost(context, body, { directory, writer: 'operator' });
-  const result = await commands.submit(context, channel, request);
-  if (result.ok) return { id: idOf(result.document), problem: null };
+  const { interaction, spanIsNew } = await interactionToPost(context, body, { directory, writer: 'operator' });
+  const result = await commands.post(context, channel, interaction, { spanIsNew });
+  if (result.ok) return { id: interactionId(result.ref), problem: null };
   const why = result.rejection.reason === 'archived' ? 'the channel is archived' : 'there is no such channel';
   return { id: null, problem: `it was not posted: ${why}` };
-}
-
-function idOf(interaction: string | Buffer): EntityId {
-  const { id } = JSON.parse(interaction.toString()) as { id: EntityId };
-  return id;
 }
 
 /** Namespace of the ids of commands. Part of the storage format: never change it. */

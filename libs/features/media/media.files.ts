@@ -10,7 +10,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { type Blob, type BlobStore, type ByteRange, missingBlob } from '#libs/platform/blobs/index.ts';
 import { notFound } from '#libs/platform/http/index.ts';
 
-import type { MediaItems, StoredMedia } from './media.read.ts';
+import type { MediaItems, MediaResource } from './media.read.ts';
 import type { Media, Preview } from './media.ts';
 
 const VALID_MS = 60 * 60_000;
@@ -22,7 +22,7 @@ const tokenPayload = z.tuple([z.string(), z.string(), z.enum(['preview', 'file']
 type Which = z.infer<typeof tokenPayload>[2];
 
 /** The item with the addresses of its files, which expire after one to one and a quarter hours. */
-export function withAddresses(request: FastifyRequest, item: StoredMedia): StoredMedia {
+export function withAddresses(request: FastifyRequest, item: MediaResource): MediaResource {
   const now = Date.parse(systemClock.now());
   const expiresAt = Math.ceil(now / ROUNDED_MS) * ROUNDED_MS + VALID_MS;
   const { organizationId } = request.principal;

@@ -17,7 +17,7 @@ import {
 
 import { createItem, descriptionOf, type OwnDestinations, requireDestinations, sendItem } from './media.creation.ts';
 import { sendFile, withAddresses } from './media.files.ts';
-import { type MediaItems, storedMedia } from './media.read.ts';
+import { type MediaItems, mediaResource } from './media.read.ts';
 import {
   createMediaBody,
   fileParams,
@@ -58,8 +58,8 @@ function readRoutes(app: HttpApp, { media }: MediaRouteParts): void {
       const { organizationId } = request.principal;
       const filter = filterOf(request.query);
       const page = openPage(request, request.query, { ...filter, organizationId });
-      const found = await media.page(organizationId, filter, page);
-      const items = found.documents.map(({ json }) => withAddresses(request, storedMedia(json)));
+      const found = await media.states(organizationId, filter, page);
+      const items = found.states.map((item) => withAddresses(request, mediaResource(item)));
       return sendPage(
         reply,
         items.map((item) => Buffer.from(JSON.stringify(item))),
@@ -72,11 +72,11 @@ function readRoutes(app: HttpApp, { media }: MediaRouteParts): void {
     '/api/v1/media/:id',
     reads({ operationId: 'getMedia', summary: 'Read a media item', params, response }),
     async (request, reply) => {
-      const found = await media.document(request.principal.organizationId, request.params.id);
+      const found = await media.find(request.principal.organizationId, request.params.id);
       if (found === null) throw notFound();
       // Never 304: the addresses in an earlier answer may have expired.
-      void reply.header('etag', etagOf(found.revision));
-      return sendJson(reply, JSON.stringify(withAddresses(request, storedMedia(found.json))));
+      void reply.header('etag', etagOf(found.changedRevision));
+      return sendJson(reply, JSON.stringify(withAddresses(request, mediaResource(found))));
     },
   );
 }

@@ -43,12 +43,7 @@ export const mediaResource = (media: Media) => ({
   interaction_id: media.interactionId,
 });
 
-export type StoredMedia = ReturnType<typeof mediaResource>;
-
-/** @param json a document of `mediaEntity` */
-export function storedMedia(json: Buffer): StoredMedia {
-  return JSON.parse(json.toString()) as StoredMedia;
-}
+export type MediaResource = ReturnType<typeof mediaResource>;
 
 export const mediaEntity = entity<MediaState, MediaEvent, MediaFacets>({
   category: MEDIA,

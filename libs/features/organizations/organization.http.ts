@@ -87,9 +87,10 @@ function readRoutes(app: HttpApp, { organizations, summarizeUser }: Organization
     }),
     async (request) => {
       const page = openPage(request, request.query, {});
-      const found = await organizations.page(request.principal.organizationId, {}, page);
-      const resources = found.documents.map(({ json }) => JSON.parse(json.toString()) as OrganizationResource);
-      const items = await Promise.all(resources.map((resource) => withOwner(resource, summarizeUser)));
+      const found = await organizations.states(request.principal.organizationId, {}, page);
+      const items = await Promise.all(
+        found.states.map((organization) => withOwner(organizationResource(organization), summarizeUser)),
+      );
       return { items, meta: page.meta(found) };
     },
   );

@@ -5,7 +5,10 @@ const MAX_BYTES = withinMemory(128 * 1024 * 1024);
 /** Memory of an entry beside its state, and of each command that it remembers. */
 const ENTRY_BYTES = 1024;
 const COMMAND_BYTES = 100;
-/** Heap of a state per character of its JSON; measured: 1.0 to 1.4, and twice that for texts beyond Latin-1. */
+/**
+ * Heap of a state per character of its JSON; measured: 1.0 to 1.4, and twice that for texts beyond Latin-1. The JSON of
+ * its resource, which lives as long as the state, is the rest.
+ */
 const BYTES_PER_CHARACTER = 2;
 /** A state counts as grown by the data of its events until they are as large as it was, and at least this large. */
 const MIN_GROWTH_BYTES = 4 * 1024;

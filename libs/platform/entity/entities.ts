@@ -11,7 +11,7 @@ import {
   type CommandRunner,
   type CommandStores,
 } from '#libs/platform/commands/index.ts';
-import type { Document, DocumentPage, EntityReader, ListPage } from '#libs/platform/readmodel/index.ts';
+import type { Document, DocumentPage, EntityReader, ListPage, StatePage } from '#libs/platform/readmodel/index.ts';
 
 import type { EventStreams } from './event-streams.ts';
 import {
@@ -155,9 +155,20 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
 
   /** The organization's entities that match all of the filter, newest first. */
   page(organizationId: EntityId, filter: FilterOf<F>, page: ListPage): Promise<DocumentPage> {
+    return this.#reader.page(this.#list(organizationId, filter), page);
+  }
+
+  /** The entities of {@link page} themselves, for replies that show more than their documents. */
+  async states(organizationId: EntityId, filter: FilterOf<F>, page: ListPage): Promise<StatePage<EntityOf<State>>> {
+    const { states, ...found } = await this.#reader.states(this.#list(organizationId, filter), page, this.#part);
+    // Written by the fold of this type, under keys that carry the version of its shape.
+    const entities = states.map((state) => entityOf(state as State)).filter((entity) => entity !== null);
+    return { ...found, states: entities.filter((entity) => !isDeleted(entity)) };
+  }
+
+  #list(organizationId: EntityId, filter: FilterOf<F>) {
     const { category, isTenant } = this.type;
-    const facets = facetsOfFilter(filter);
-    return this.#reader.page({ category, organizationId: isTenant ? null : organizationId, facets }, page);
+    return { category, organizationId: isTenant ? null : organizationId, facets: facetsOfFilter(filter) };
   }
 
   /** The events of an organization belong to that organization, also if a principal of another one causes them. */

@@ -137,7 +137,7 @@ export class EntityReplies<
     result: EntityResult<EntityOf<State>, R | NotFound>,
   ): FastifyReply {
     const entity = this.accepted(request, reply, result);
-    return sendJson(reply, JSON.stringify(this.#entities.type.resource(entity)));
+    return sendJson(reply, this.#entities.type.json(entity));
   }
 
   /**

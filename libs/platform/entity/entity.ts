@@ -52,6 +52,8 @@ export interface EntityType<State extends AnyState, E extends DomainEvent, F ext
 > {
   readonly isTenant: boolean;
   readonly projection: Projection<State, E>;
+  /** The JSON of `resource`: made once for each state, because the document and the reply to a command use it. */
+  readonly json: (entity: EntityOf<State>) => string;
 }
 
 const ALL = 'all';
@@ -81,6 +83,12 @@ export function entity<State extends AnyState, E extends DomainEvent, F extends 
     isEnded = () => false,
     isTenant = false,
   } = declaration;
+  const jsons = new WeakMap<EntityOf<State>, string>();
+  const json = (entity: EntityOf<State>): string => {
+    const known = jsons.get(entity) ?? JSON.stringify(resource(entity));
+    jsons.set(entity, known);
+    return known;
+  };
   const projection: Projection<State, E> = {
     category,
     version,
@@ -98,7 +106,7 @@ export function entity<State extends AnyState, E extends DomainEvent, F extends 
           lists: [{ owner, member, facets: [], revision }],
         };
       }
-      const document = encodeDocument(entity.changedRevision, resource(entity));
+      const document = encodeDocument(entity.changedRevision, json(entity));
       return {
         operations: [{ command: 'SET', key: keys.document, args: [document] }],
         lists: [{ owner, member, facets: [ALL, ...facetNames(facets(entity))], revision }],
@@ -108,6 +116,7 @@ export function entity<State extends AnyState, E extends DomainEvent, F extends 
   return {
     ...declaration,
     isTenant,
+    json,
     projection: frame ? withFrames(projection, withLastFlag(frame, isEnded)) : projection,
   };
 }

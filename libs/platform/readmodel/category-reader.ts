@@ -67,10 +67,10 @@ export class CategoryReader {
     return this.#one(key, (value, isComplete) => ({ value, isComplete }));
   }
 
-  /** Documents in the order of `keys`, null for those that are not there. */
-  async documents(keys: readonly string[]): Promise<(Document | null)[]> {
+  /** What the keys hold, in their order; null for those that are not there. */
+  async values<T>(keys: readonly string[], decoded: (value: Buffer) => T): Promise<(T | null)[]> {
     if (keys.length === 0) return [];
-    const decode = (value: Buffer | null): Document | null => value && decodeDocument(value);
+    const decode = (value: Buffer | null): T | null => value && decoded(value);
     if (!this.#redis.isOneServer) return bytesOf(await this.#redis.values(keys)).map(decode);
     return new Promise((resolve, reject) => {
       const batch = this.#batches.of(null, keys.length);

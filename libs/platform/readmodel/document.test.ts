@@ -6,7 +6,7 @@ import { decodeDocument, encodeDocument } from './document.ts';
 
 describe('a stored document', () => {
   it.each([0, 7, 10, 4_294_967_296])('gives back its revision %i and its bytes', (revision) => {
-    const stored = Buffer.from(encodeDocument(streamRevision(revision), { name: 'Über\nuns', n: [1] }));
+    const stored = Buffer.from(encodeDocument(streamRevision(revision), '{"name":"Über\\nuns","n":[1]}'));
     const document = decodeDocument(stored);
     expect(document.revision).toBe(revision);
     expect(document.json.toString()).toBe('{"name":"Über\\nuns","n":[1]}');

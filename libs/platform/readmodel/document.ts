@@ -13,8 +13,8 @@ const NEWLINE = 0x0a;
 const ZERO = 0x30;
 const NINE = 0x39;
 
-export function encodeDocument(revision: StreamRevision, resource: object): string {
-  return `${revision}\n${JSON.stringify(resource)}`;
+export function encodeDocument(revision: StreamRevision, json: string): string {
+  return `${revision}\n${json}`;
 }
 
 export function decodeDocument(stored: Buffer): Document {

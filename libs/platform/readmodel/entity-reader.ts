@@ -6,20 +6,36 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
 
 import { CategoryReader } from './category-reader.ts';
-import type { Document } from './document.ts';
+import { decodeDocument, type Document } from './document.ts';
 import { idOfMember, readList, type ListPage } from './entity-list.ts';
 import { KeptReads, type KeptRead } from './kept-reads.ts';
 import { parseStreamName } from './projection.ts';
 import type { Projector } from './projector.ts';
-import { ALL_ORGANIZATIONS, entityKeys, listKeys, partKey, type EntityRef } from './read-model.keys.ts';
+import {
+  ALL_ORGANIZATIONS,
+  entityKeys,
+  type EntityKeys,
+  listKeys,
+  partKey,
+  type EntityRef,
+} from './read-model.keys.ts';
 import type { ReadModel } from './read-model.ts';
 
-/** One page of ready documents; `last` is the sort key that the next page starts after. */
-export interface DocumentPage {
-  readonly documents: readonly Document[];
+/** One page of a list; `last` is the sort key that the next page starts after. */
+interface Page {
   readonly total: number;
   readonly hasNext: boolean;
   readonly last: string | null;
+}
+
+/** A page of ready documents. */
+export interface DocumentPage extends Page {
+  readonly documents: readonly Document[];
+}
+
+/** A page of folded states. */
+export interface StatePage<State> extends Page {
+  readonly states: readonly State[];
 }
 
 /** A list of one organization's entities, and the facets to filter it by. */
@@ -215,16 +231,33 @@ export class EntityReader {
   }
 
   /** @throws `Fault` `store_unavailable`, or `not_caught_up` while the lists are being built */
-  async page({ category, organizationId, facets }: ListFilter, page: ListPage): Promise<DocumentPage> {
+  async page(list: ListFilter, page: ListPage): Promise<DocumentPage> {
+    const { items, ...found } = await this.#page(list, page, ({ document }) => document, decodeDocument);
+    return { ...found, documents: items };
+  }
+
+  /** @param part as for {@link state}. @throws as {@link page} */
+  async states(list: ListFilter, page: ListPage, part?: string): Promise<StatePage<unknown>> {
+    const keyOf = ({ state }: EntityKeys): string => (part === undefined ? state : partKey(state, part));
+    const { items, ...found } = await this.#page(list, page, keyOf, (json): unknown => JSON.parse(json.toString()));
+    return { ...found, states: items };
+  }
+
+  async #page<T>(
+    { category, organizationId, facets }: ListFilter,
+    page: ListPage,
+    keyOf: (keys: EntityKeys) => string,
+    decoded: (value: Buffer) => T,
+  ): Promise<Page & { readonly items: readonly T[] }> {
     const reader = this.#of(category);
     await this.#projector.unapplied.apply({ category, organizationId });
     const list = listKeys(reader.name, organizationId ?? ALL_ORGANIZATIONS);
     return reader.whileComplete(async () => {
       const { members, total, hasNext } = await readList(this.#redis, list, facets, page);
       const ids = members.map(idOfMember);
-      const keys = ids.map((id) => entityKeys(reader.name, organizationId ?? id, id).document);
-      const documents = (await reader.documents(keys)).filter((document) => document !== null);
-      return { documents, total, hasNext, last: members.at(-1) ?? null };
+      const keys = ids.map((id) => keyOf(entityKeys(reader.name, organizationId ?? id, id)));
+      const items = (await reader.values(keys, decoded)).filter((item) => item !== null);
+      return { items, total, hasNext, last: members.at(-1) ?? null };
     });
   }
 

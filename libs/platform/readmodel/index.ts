@@ -7,7 +7,7 @@ export { EntityCheck } from './entity-check.ts';
 export { encodeDocument } from './document.ts';
 export type { Document } from './document.ts';
 export { EntityReader } from './entity-reader.ts';
-export type { DocumentPage } from './entity-reader.ts';
+export type { DocumentPage, StatePage } from './entity-reader.ts';
 export { BLOCK, blockStart, revisionMember, withHistory } from './history.ts';
 export { HistoryReader } from './history-reader.ts';
 export type { HistoryPoint } from './history-reader.ts';

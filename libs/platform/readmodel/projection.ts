@@ -73,10 +73,10 @@ export function withFrames<State, E extends DomainEvent>(
 ): Projection<State, E> {
   return {
     ...projection,
-    *frames({ organizationId, id, before, events }) {
+    *frames({ organizationId, id, before, after: last, events }) {
       let state = before;
-      for (const event of events) {
-        const after = projection.fold.evolve(state, event);
+      for (const [index, event] of events.entries()) {
+        const after = index === events.length - 1 ? last : projection.fold.evolve(state, event);
         const content = contentOf({ organizationId, id, before: state, after, event });
         yield eventFrame(sequenceOf(event.revision), event.metadata.at, content);
         state = after;

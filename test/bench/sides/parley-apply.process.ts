@@ -59,7 +59,12 @@ function documentBatch(channel: number, batch: number): EntityWrite {
     operations: Array.from({ length: BATCH }, (_, index) => ({
       command: 'SET' as const,
       key: `${document}:${first + index}`,
-      args: [encodeDocument(streamRevision(first + index), { id, sequence: first + index + 1, content: CONTENT })],
+      args: [
+        encodeDocument(
+          streamRevision(first + index),
+          JSON.stringify({ id, sequence: first + index + 1, content: CONTENT }),
+        ),
+      ],
     })),
     lists: [],
   };

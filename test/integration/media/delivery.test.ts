@@ -231,10 +231,10 @@ describe('a file for a channel', () => {
     const channel = await newChannel();
     const { commands } = api.api.features.interactions;
     const item = await withProcessed(await png(), { channel, name: 'plan.png' }, async (id) => {
-      const { submit } = commands;
-      commands.submit = async (...args) => {
-        commands.submit = submit;
-        await commands.submit(...args);
+      const { post } = commands;
+      commands.post = async (...args) => {
+        commands.post = post;
+        await commands.post(...args);
         throw new Error('killed after the post, before it is recorded');
       };
       expect(await delivered(id)).toMatchObject({ kind: 'again' });

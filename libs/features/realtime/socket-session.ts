@@ -248,8 +248,8 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
   }
 
   ping(): void {
-    // The hello must be the first frame, however long the channel takes to open.
-    if (this.#phase === 'opening') return;
+    // The hello must be the first frame. Until the client resumes, the deadline of the resume is the only one.
+    if (this.#phase !== 'following') return;
     this.#isAlive = false;
     this.write(PING_FRAME);
   }

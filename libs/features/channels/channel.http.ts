@@ -59,7 +59,7 @@ function sendChannel(
   reply: FastifyReply,
   { entities }: Channels,
   result: ChannelResult,
-): FastifyReply {
+): FastifyReply | Promise<FastifyReply> {
   return new EntityReplies(entities, errors(request.body)).sendResult(request, reply, result);
 }
 

@@ -1,17 +1,13 @@
 import { z } from 'zod';
 
 import { type Knowledge, requireGraph } from '#libs/features/knowledge/index.ts';
-import { EntityReplies, firstWordFacet } from '#libs/platform/entity/index.ts';
+import { declareReads, EntityReplies, firstWordFacet } from '#libs/platform/entity/index.ts';
 import {
   commandContext,
-  eventStreamQuery,
-  eventStreamResponse,
   type HttpApp,
   idFilter,
   idParam,
   idReference,
-  pageMetaSchema,
-  pageQuery,
   queryOption,
   routesTagged,
   text,
@@ -28,54 +24,29 @@ const body = z
   .meta({ id: 'ReportCreate' });
 
 const params = z.object({ id: idParam('Id of the report') });
-const listQuery = z.object({
-  ...pageQuery,
-  status: queryOption(text({ max: 256, description: 'The first word of the status, such as `Failed`' })),
-  knowledge_graph: queryOption(idFilter()),
-});
-const pageSchema = z.object({ items: z.array(reportSchema), meta: pageMetaSchema }).meta({ id: 'ReportPage' });
-
-const { reads, writes } = routesTagged('reports');
+const { writes } = routesTagged('reports');
 const response = { 200: reportSchema };
 
 export function reportRoutes(app: HttpApp, reports: Reports, knowledge: Pick<Knowledge, 'graph'>): void {
-  readRoutes(app, reports);
-  commandRoutes(app, reports, knowledge);
-}
-
-function readRoutes(app: HttpApp, reports: Reports): void {
   const replies = new EntityReplies(reports, {});
-  const list = { operationId: 'listReports', summary: 'List reports, newest first', querystring: listQuery };
 
-  app.get('/api/v1/reports', reads({ ...list, response: { 200: pageSchema } }), (request, reply) => {
-    const { status, knowledge_graph } = request.query;
-    return replies.sendPage(request, reply, request.principal.organizationId, {
-      status: status === undefined ? undefined : firstWordFacet(status),
-      knowledge_graph,
-    });
+  declareReads(app, replies, {
+    path: '/api/v1/reports',
+    tag: 'reports',
+    params,
+    schema: reportSchema,
+    list: {
+      operationId: 'listReports',
+      summary: 'List reports, newest first',
+      filters: {
+        status: queryOption(text({ max: 256, description: 'The first word of the status, such as `Failed`' })),
+        knowledge_graph: queryOption(idFilter()),
+      },
+      facets: ({ status, knowledge_graph }) => ({ status: status && firstWordFacet(status), knowledge_graph }),
+    },
+    one: { operationId: 'getReport', summary: 'Read a report' },
+    events: { operationId: 'streamReportEvents', summary: 'Follow the research of a report' },
   });
-
-  app.get(
-    '/api/v1/reports/:id',
-    reads({ operationId: 'getReport', summary: 'Read a report', params, response }),
-    (request, reply) => replies.sendOne(request, reply, request.principal.organizationId, request.params.id),
-  );
-
-  app.get(
-    '/api/v1/reports/:id/events',
-    reads({
-      operationId: 'streamReportEvents',
-      summary: 'Follow the research of a report',
-      params,
-      querystring: z.object(eventStreamQuery),
-      response: eventStreamResponse,
-    }),
-    (request, reply) => replies.sendEvents(request, reply, request.principal.organizationId, request.params.id),
-  );
-}
-
-function commandRoutes(app: HttpApp, reports: Reports, knowledge: Pick<Knowledge, 'graph'>): void {
-  const replies = new EntityReplies(reports, {});
 
   app.post(
     '/api/v1/reports',

@@ -11,7 +11,15 @@ import {
   type CommandRunner,
   type CommandStores,
 } from '#libs/platform/commands/index.ts';
-import type { Document, DocumentPage, EntityReader, ListPage, StatePage } from '#libs/platform/readmodel/index.ts';
+import {
+  type Document,
+  type DocumentPage,
+  type EntityReader,
+  foldUntil,
+  type HistoryPoint,
+  type ListPage,
+  type StatePage,
+} from '#libs/platform/readmodel/index.ts';
 
 import type { EventStreams } from './event-streams.ts';
 import {
@@ -32,6 +40,9 @@ export interface EntityCore extends CommandStores {
   /** For entities whose events clients follow. */
   readonly eventStreams?: EventStreams;
 }
+
+/** Events of an entity that a read of its past folds: it holds one of two places for such reads meanwhile. */
+const MAX_PAST_EVENTS = 5_000;
 
 /** Of a read in the form of a command without events, which is stored nowhere. */
 const READER: Actor = { type: 'system', id: 'reader' };
@@ -66,11 +77,13 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
   readonly type: EntityType<State, E, F>;
   readonly eventStreams: EventStreams | undefined;
   readonly #runner: CommandRunner<State, E>;
+  readonly #store: EntityCore['store'];
   readonly #reader: EntityReader;
   readonly #part: string | undefined;
 
   constructor(type: EntityType<State, E, F>, core: EntityCore, shared?: SharedStream<State, E>) {
     this.type = type;
+    this.#store = core.store;
     this.#reader = core.reader;
     this.eventStreams = core.eventStreams;
     this.#part = shared?.part;
@@ -164,6 +177,19 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
     // Written by the fold of this type, under keys that carry the version of its shape.
     const entities = states.map((state) => entityOf(state as State)).filter((entity) => entity !== null);
     return { ...found, states: entities.filter((entity) => !isDeleted(entity)) };
+  }
+
+  /**
+   * The entity as it was at a point of its history; null before its first event and while it was deleted.
+   *
+   * @param id of an entity that the organization has
+   * @throws `Fault` `store_unavailable`; StreamGone; RangeError for more than {@link MAX_PAST_EVENTS} events
+   */
+  async at(_organizationId: EntityId, id: EntityId, point: HistoryPoint): Promise<EntityOf<State> | null> {
+    const past = await foldUntil(this.#store, this.type.projection, id, { point, maxEvents: MAX_PAST_EVENTS });
+    if (past === null) throw new RangeError(`more than ${MAX_PAST_EVENTS} events happened until then`);
+    const entity = entityOf(past.state);
+    return entity === null || isDeleted(entity) ? null : entity;
   }
 
   #list(organizationId: EntityId, filter: FilterOf<F>) {

@@ -2,16 +2,19 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 
 import type { Decision, Rejection } from '#libs/kernel/decider.ts';
 import type { DomainEvent } from '#libs/kernel/event.ts';
+import { faultAfterWrite } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import {
   beginEventStream,
   commandContext,
   etagOf,
+  invalid,
   lastSeenSequence,
   notFound,
   notModified,
   openPage,
   type PageQuery,
+  readPast,
   requireEventStreams,
   sendEventStreamHead,
   sendJson,
@@ -19,7 +22,7 @@ import {
   sequenceNotReached,
   setPosition,
 } from '#libs/platform/http/index.ts';
-import { headOf, refuseDeleted, streamName } from '#libs/platform/readmodel/index.ts';
+import { headOf, type HistoryPoint, refuseDeleted, streamName } from '#libs/platform/readmodel/index.ts';
 
 import { EntityEventStream } from './entity-event-stream.ts';
 import type { AnyState, EntityOf, Facets, FilterOf } from './entity.ts';
@@ -30,6 +33,13 @@ export type RejectionErrors<R extends Rejection> = {
   readonly [Reason in R['reason']]: (rejection: Extract<R, { readonly reason: Reason }>) => Error;
 };
 
+/** What callers are shown of entities, where `resource` is not all of it: names of others, addresses, what they may see. */
+export interface Presentation<Entity> {
+  of(entities: readonly Entity[], request: FastifyRequest): Promise<readonly object[]>;
+  /** What is shown follows from the revision of the entity, so that reads may answer 304. */
+  readonly isOfRevision?: boolean;
+}
+
 /** Answers HTTP requests with entities of one kind. */
 export class EntityReplies<
   State extends AnyState,
@@ -39,14 +49,21 @@ export class EntityReplies<
 > {
   readonly #entities: Entities<State, E, F>;
   readonly #errors: RejectionErrors<R>;
+  readonly #presentation: Presentation<EntityOf<State>> | undefined;
 
-  constructor(entities: Entities<State, E, F>, errors: RejectionErrors<R>) {
+  /** @param presentation default: entities are shown as they are stored */
+  constructor(
+    entities: Entities<State, E, F>,
+    errors: RejectionErrors<R>,
+    presentation?: Presentation<EntityOf<State>>,
+  ) {
     this.#entities = entities;
     this.#errors = errors;
+    this.#presentation = presentation;
   }
 
   /**
-   * Answers 304 where `If-None-Match` names the entity's `ETag`.
+   * Answers 304 where `If-None-Match` names the entity's `ETag`, unless what is shown changes without it.
    *
    * @param shown what this caller is shown of the document, if it is not the document itself
    * @throws HttpError 404
@@ -58,10 +75,58 @@ export class EntityReplies<
     id: EntityId,
     shown?: (json: Buffer) => Promise<Buffer>,
   ): Promise<FastifyReply> {
+    if (this.#presentation !== undefined) {
+      return this.#sendEntity(request, reply, await this.#entities.find(organizationId, id));
+    }
     const found = await this.#entities.document(organizationId, id);
     if (found === null) throw notFound();
     if (notModified(request, reply, found.revision)) return reply;
     return sendJson(reply, (await shown?.(found.json)) ?? found.json);
+  }
+
+  /**
+   * Answers with the entity as it was.
+   *
+   * @throws HttpError 404 before its first event, and for an entity that the organization does not have now; 429.
+   *   ValidationFailure for too many events; `Fault` `store_unavailable`, `overloaded`; StreamGone
+   */
+  async sendPast(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    id: EntityId,
+    { organizationId, asOf }: { readonly organizationId: EntityId; readonly asOf: HistoryPoint },
+  ): Promise<FastifyReply> {
+    if ((await this.#entities.find(organizationId, id)) === null) throw notFound();
+    const past = await readPast(request, reply, () => this.#entities.at(organizationId, id, asOf)).catch(
+      (error: unknown) => {
+        if (!(error instanceof RangeError)) throw error;
+        throw invalid(['query', 'as_of'], error.message, 'sequence' in asOf ? `${asOf.sequence}` : asOf.at);
+      },
+    );
+    return this.#sendEntity(request, reply, past);
+  }
+
+  async #sendEntity(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    entity: EntityOf<State> | null,
+  ): Promise<FastifyReply> {
+    if (entity === null) throw notFound();
+    const presentation = this.#presentation;
+    const mayBeKept = presentation === undefined || presentation.isOfRevision === true;
+    if (!mayBeKept) void reply.header('etag', etagOf(entity.changedRevision));
+    else if (notModified(request, reply, entity.changedRevision)) return reply;
+    if (presentation !== undefined) return sendJson(reply, await this.#shown(presentation, request, entity));
+    return sendJson(reply, this.#entities.type.json(entity));
+  }
+
+  async #shown(
+    presentation: Presentation<EntityOf<State>>,
+    request: FastifyRequest,
+    entity: EntityOf<State>,
+  ): Promise<string> {
+    const [shown] = await presentation.of([entity], request);
+    return JSON.stringify(shown);
   }
 
   async sendPage(
@@ -71,12 +136,17 @@ export class EntityReplies<
     filter: FilterOf<F>,
   ): Promise<FastifyReply> {
     const page = openPage(request, request.query, { ...filter, organizationId });
-    const found = await this.#entities.page(organizationId, filter, page);
-    return sendPage(
-      reply,
-      found.documents.map(({ json }) => json),
-      page.meta(found),
-    );
+    if (this.#presentation === undefined) {
+      const found = await this.#entities.page(organizationId, filter, page);
+      return sendPage(
+        reply,
+        found.documents.map(({ json }) => json),
+        page.meta(found),
+      );
+    }
+    const found = await this.#entities.states(organizationId, filter, page);
+    const items = await this.#presentation.of(found.states, request);
+    return sendJson(reply, JSON.stringify({ items, meta: page.meta(found) }));
   }
 
   /**
@@ -130,14 +200,26 @@ export class EntityReplies<
     return this.sendResult(request, reply, result);
   }
 
-  /** Answers a command with the entity as it left it. @throws as {@link accepted} */
+  /**
+   * Answers a command with the entity as it left it.
+   *
+   * @throws as {@link accepted}; `Fault` `outcome_unknown` where what is shown besides cannot be read
+   */
   sendResult(
     request: FastifyRequest,
     reply: FastifyReply,
     result: EntityResult<EntityOf<State>, R | NotFound>,
-  ): FastifyReply {
+  ): FastifyReply | Promise<FastifyReply> {
     const entity = this.accepted(request, reply, result);
-    return sendJson(reply, this.#entities.type.json(entity));
+    if (this.#presentation === undefined) {
+      return sendJson(reply, this.#entities.type.json(entity));
+    }
+    return this.#shown(this.#presentation, request, entity).then(
+      (json) => sendJson(reply, json),
+      (error: unknown) => {
+        throw faultAfterWrite(error);
+      },
+    );
   }
 
   /**

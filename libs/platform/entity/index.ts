@@ -5,4 +5,5 @@ export { Entities } from './entities.ts';
 export type { EntityCore, EntityResult, NotFound } from './entities.ts';
 export { EventStreams } from './event-streams.ts';
 export { EntityReplies } from './entity-replies.ts';
-export type { RejectionErrors } from './entity-replies.ts';
+export { declareReads, type ReadRequest } from './reads.http.ts';
+export type { Presentation, RejectionErrors } from './entity-replies.ts';

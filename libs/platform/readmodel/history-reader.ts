@@ -4,13 +4,10 @@ import type { EventStore, ReadStreamOptions, StoredEvent } from '#libs/platform/
 
 import type { CollectionReader } from './collection-reader.ts';
 import { BLOCK, blockOf, blockStart, historyKeys, type HistoryKeys } from './history.ts';
-import { streamName } from './projection.ts';
+import { type HistoryPoint, streamName } from './projection.ts';
 import type { Projector } from './projector.ts';
 import type { EntityRef } from './read-model.keys.ts';
 import type { ReadModel } from './read-model.ts';
-
-/** A sequence (a stream revision plus one; 0 is before anything), or an RFC 3339 time. */
-export type HistoryPoint = { readonly sequence: number } | { readonly at: string };
 
 /**
  * Reads the past of entities whose projection was made by `withHistory`. The cost of each method is bounded by one block of events, whatever the age of

@@ -70,6 +70,52 @@ describe('a note', () => {
     expect(stale.status).toBe(412);
   });
 
+  it('is shown as of a sequence and as of a time, with the ETag that it had', async () => {
+    const created = await call('POST', '', { text: 'as it was' });
+    const { id } = created.json;
+    const rewritten = await call('PATCH', `/${id}`, { text: 'as it is' });
+    const { createdAt } = (await notes.notes.find(ours, id)) ?? { createdAt: '' };
+    const earlier = new Date(Date.parse(createdAt) - 1).toISOString();
+
+    for (const [point, then] of [
+      ['1', created],
+      ['2', rewritten],
+      ['999', rewritten],
+      ['2999-01-01T00:00:00Z', rewritten],
+    ] as const) {
+      const past = await call('GET', `/${id}?as_of=${point}`);
+      expect(past).toMatchObject({ status: 200, bytes: then.bytes, headers: { etag: then.headers.etag } });
+    }
+    const tag = { 'if-none-match': created.headers.etag };
+    expect((await call('GET', `/${id}?as_of=1`, undefined, tag)).status).toBe(304);
+    expect((await call('GET', `/${id}?as_of=2`, undefined, tag)).status).toBe(200);
+    for (const point of ['0', earlier]) expect((await call('GET', `/${id}?as_of=${point}`)).status).toBe(404);
+    expect((await call('GET', `/${id}?as_of=1`, undefined, {}, theirs)).status).toBe(404);
+    expect((await call('GET', `/${id}?as_of=then`)).status).toBe(422);
+  });
+
+  it('refuses to fold a long past', async () => {
+    const { id } = await create('0');
+    const events = Array.from(
+      { length: 500 },
+      (_, index) => ({ type: 'NoteRewritten.v1', data: { text: `${index}` } }) as const,
+    );
+    for (let appended = 0; appended < 5_000; appended += events.length) {
+      const context = {
+        commandId: newId(),
+        organizationId: ours,
+        actor: { type: 'service', id: 'test' },
+        at: new Date().toISOString(),
+      } as const;
+      await notes.notes.run(context, id, () => ({ ok: true, events }));
+    }
+    expect((await call('GET', `/${id}?as_of=5000`)).json.text).toBe('498');
+    const refused = await call('GET', `/${id}?as_of=5001`);
+    expect(refused.json.detail).toMatchObject([
+      { loc: ['query', 'as_of'], msg: 'Value error, more than 5000 events happened until then', input: '5001' },
+    ]);
+  });
+
   it('of another organization is answered byte for byte as a missing one', async () => {
     const { id } = await create('ours');
     for (const [method, body] of [['GET'], ['PATCH', { text: 'theirs' }]] as const) {

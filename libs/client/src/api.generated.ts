@@ -963,7 +963,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read how much of a resumable upload has arrived */
+        /**
+         * Read how much of a resumable upload has arrived
+         * @description HEAD is for clients that continue: it ends a request that is still sending, and keeps what it has sent.
+         */
         get: operations["getMediaUpload"];
         put?: never;
         post?: never;
@@ -7394,7 +7397,10 @@ export interface operations {
     };
     getCrawl: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
+                as_of?: string;
+            };
             header?: {
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
@@ -10684,6 +10690,8 @@ export interface operations {
     getKey: {
         parameters: {
             query?: {
+                /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
+                as_of?: string;
                 /** @description An organization other than that of the API key; requires the scope `platform` */
                 organization_id?: string;
             };
@@ -13775,7 +13783,10 @@ export interface operations {
     };
     getOrganization: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
+                as_of?: string;
+            };
             header?: {
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
@@ -15902,6 +15913,8 @@ export interface operations {
     getUser: {
         parameters: {
             query?: {
+                /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
+                as_of?: string;
                 /** @description An organization other than that of the API key; requires the scope `platform` */
                 organization_id?: string;
             };

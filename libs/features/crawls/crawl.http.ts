@@ -1,20 +1,16 @@
 import { z } from 'zod';
 
 import { type Knowledge, requireGraph } from '#libs/features/knowledge/index.ts';
-import { EntityReplies, firstWordFacet, type RejectionErrors } from '#libs/platform/entity/index.ts';
+import { declareReads, EntityReplies, firstWordFacet, type RejectionErrors } from '#libs/platform/entity/index.ts';
 import type { Fetcher } from '#libs/platform/fetch/index.ts';
 import {
   commandContext,
   conflict,
-  eventStreamQuery,
-  eventStreamResponse,
   type HttpApp,
   httpUrl,
   idFilter,
   idParam,
   idReference,
-  pageMetaSchema,
-  pageQuery,
   queryBooleanOrNull,
   queryOption,
   requireFetchable,
@@ -22,8 +18,15 @@ import {
   text,
 } from '#libs/platform/http/index.ts';
 
-import { type Crawls, crawlSchema, DEFAULT_MAX_PAGES, urlFacet } from './crawl.read.ts';
-import { type CrawlRejection, decideCancel, decideDeactivate, decideRescan } from './crawl.ts';
+import { type CrawlFacets, type Crawls, crawlSchema, DEFAULT_MAX_PAGES, urlFacet } from './crawl.read.ts';
+import {
+  type CrawlEvent,
+  type CrawlRejection,
+  type CrawlState,
+  decideCancel,
+  decideDeactivate,
+  decideRescan,
+} from './crawl.ts';
 
 const body = z
   .object({
@@ -40,18 +43,6 @@ const body = z
   .meta({ id: 'CrawlCreate' });
 
 const params = z.object({ id: idParam('Id of the crawl') });
-const listQuery = z.object({
-  ...pageQuery,
-  status: queryOption(text({ max: 256, description: 'The first word of the status, such as `Failed`' })),
-  url: queryOption(text({ max: 2_083, description: 'The URL that the crawl starts from' })),
-  is_active: queryBooleanOrNull({
-    default: true,
-    description: 'Crawls that were not deactivated, or those that were; `null`: both',
-  }),
-  knowledge_graph: queryOption(idFilter()),
-});
-const pageSchema = z.object({ items: z.array(crawlSchema), meta: pageMetaSchema }).meta({ id: 'CrawlPage' });
-
 const errors: RejectionErrors<CrawlRejection> = {
   running: () => conflict('The crawl is under way', 'crawl_running'),
   inactive: () => conflict('The crawl is not active', 'crawl_inactive'),
@@ -63,50 +54,52 @@ export interface CrawlRouteParts {
   readonly fetcher: Pick<Fetcher, 'check'>;
 }
 
-const { reads, writes } = routesTagged('crawls');
+type Replies = EntityReplies<CrawlState, CrawlEvent, CrawlFacets, CrawlRejection>;
+
+const { writes } = routesTagged('crawls');
 const response = { 200: crawlSchema };
 
 export function crawlRoutes(app: HttpApp, parts: CrawlRouteParts): void {
-  readRoutes(app, parts);
-  createRoute(app, parts);
-  commandRoutes(app, parts);
+  const replies = new EntityReplies(parts.crawls, errors);
+  readRoutes(app, replies);
+  createRoute(app, replies, parts);
+  commandRoutes(app, replies);
 }
 
-function readRoutes(app: HttpApp, { crawls }: CrawlRouteParts): void {
-  const replies = new EntityReplies(crawls, errors);
-  const list = { operationId: 'listCrawls', summary: 'List crawls, newest first', querystring: listQuery };
-
-  app.get('/api/v1/crawls', reads({ ...list, response: { 200: pageSchema } }), (request, reply) => {
-    const { status, url, is_active, knowledge_graph } = request.query;
-    return replies.sendPage(request, reply, request.principal.organizationId, {
-      status: status === undefined ? undefined : firstWordFacet(status),
-      url: url === undefined ? undefined : urlFacet(url),
-      is_active: is_active ?? undefined,
-      knowledge_graph,
-    });
-  });
-
-  app.get(
-    '/api/v1/crawls/:id',
-    reads({ operationId: 'getCrawl', summary: 'Read a crawl', params, response }),
-    (request, reply) => replies.sendOne(request, reply, request.principal.organizationId, request.params.id),
-  );
-
-  app.get(
-    '/api/v1/crawls/:id/events',
-    reads({
+function readRoutes(app: HttpApp, replies: Replies): void {
+  declareReads(app, replies, {
+    path: '/api/v1/crawls',
+    tag: 'crawls',
+    params,
+    schema: crawlSchema,
+    list: {
+      operationId: 'listCrawls',
+      summary: 'List crawls, newest first',
+      filters: {
+        status: queryOption(text({ max: 256, description: 'The first word of the status, such as `Failed`' })),
+        url: queryOption(text({ max: 2_083, description: 'The URL that the crawl starts from' })),
+        is_active: queryBooleanOrNull({
+          default: true,
+          description: 'Crawls that were not deactivated, or those that were; `null`: both',
+        }),
+        knowledge_graph: queryOption(idFilter()),
+      },
+      facets: ({ status, url, is_active, knowledge_graph }) => ({
+        status: status && firstWordFacet(status),
+        url: url === undefined ? undefined : urlFacet(url),
+        is_active: is_active ?? undefined,
+        knowledge_graph,
+      }),
+    },
+    one: { operationId: 'getCrawl', summary: 'Read a crawl' },
+    events: {
       operationId: 'streamCrawlEvents',
       summary: 'Follow a crawl: its events as server-sent events, until the scan has ended',
-      params,
-      querystring: z.object(eventStreamQuery),
-      response: eventStreamResponse,
-    }),
-    (request, reply) => replies.sendEvents(request, reply, request.principal.organizationId, request.params.id),
-  );
+    },
+  });
 }
 
-function createRoute(app: HttpApp, { crawls, knowledge, fetcher }: CrawlRouteParts): void {
-  const replies = new EntityReplies(crawls, errors);
+function createRoute(app: HttpApp, replies: Replies, { crawls, knowledge, fetcher }: CrawlRouteParts): void {
   const summary = 'Crawl a website: its pages become documents, from which the knowledge graph learns';
 
   app.post(
@@ -126,8 +119,7 @@ function createRoute(app: HttpApp, { crawls, knowledge, fetcher }: CrawlRoutePar
   );
 }
 
-function commandRoutes(app: HttpApp, { crawls }: CrawlRouteParts): void {
-  const replies = new EntityReplies(crawls, errors);
+function commandRoutes(app: HttpApp, replies: Replies): void {
   const command = (operationId: string, summary: string) => writes({ operationId, summary, params, response });
 
   app.post(

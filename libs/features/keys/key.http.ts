@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { organizationReference, type Organizations } from '#libs/features/organizations/index.ts';
 import { systemClock, type Timestamp } from '#libs/kernel/clock.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { EntityReplies, type RejectionErrors } from '#libs/platform/entity/index.ts';
+import { declareReads, EntityReplies, type RejectionErrors } from '#libs/platform/entity/index.ts';
 import {
   conflict,
   forbidden,
@@ -12,8 +12,6 @@ import {
   idParam,
   idReference,
   invalid,
-  pageMetaSchema,
-  pageQuery,
   type Principal,
   queryBoolean,
   refuseIfMatch,
@@ -56,8 +54,6 @@ const newKeySchema = keySchema
   })
   .meta({ id: 'NewApiKey' });
 
-const keyPageSchema = z.object({ items: z.array(keySchema), meta: pageMetaSchema }).meta({ id: 'ApiKeyPage' });
-
 const createKeyBody = z
   .object({
     name: text({ min: 1, max: 256, description: 'Purpose of the key' }),
@@ -99,13 +95,6 @@ const rotateKeyBody = z
 const params = z.object({ id: idParam('Id of the key', { isUuid: false }) });
 const ofOrganization = z.object({ organization_id: organizationReference });
 
-const listKeysQuery = z.object({
-  ...pageQuery,
-  principal_id: idReference({ description: 'Only keys of this user or service' }).optional(),
-  is_revoked: queryBoolean({ description: 'Only revoked keys, or only keys that are not revoked' }).optional(),
-  organization_id: organizationReference,
-});
-
 const errors: RejectionErrors<KeyRejection> = {
   scope_not_held: ({ scope }) =>
     forbidden(
@@ -143,29 +132,25 @@ export function keyRoutes(app: HttpApp, parts: KeyRouteParts): void {
 }
 
 function readRoutes(app: HttpApp, { organizations, replies }: Route): void {
-  app.get(
-    '/api/v1/keys',
-    admins({
+  declareReads(app, replies, {
+    path: '/api/v1/keys',
+    tag: 'keys',
+    scope: 'admin',
+    params,
+    schema: keySchema,
+    query: ofOrganization.shape,
+    organizationOf: ({ principal, query }) => organizations.target(principal, query.organization_id),
+    list: {
       operationId: 'listKeys',
       summary: 'List API keys, newest first',
-      querystring: listKeysQuery,
-      response: { 200: keyPageSchema },
-    }),
-    async (request, reply) => {
-      const { principal_id, is_revoked, organization_id } = request.query;
-      const organizationId = await organizations.target(request.principal, organization_id);
-      return replies.sendPage(request, reply, organizationId, { principal_id, is_revoked });
+      filters: {
+        principal_id: idReference({ description: 'Only keys of this user or service' }).optional(),
+        is_revoked: queryBoolean({ description: 'Only revoked keys, or only keys that are not revoked' }).optional(),
+      },
+      facets: ({ principal_id, is_revoked }) => ({ principal_id, is_revoked }),
     },
-  );
-
-  app.get(
-    '/api/v1/keys/:id',
-    admins({ ...ofOne, operationId: 'getKey', summary: 'Read an API key, without its secret', response }),
-    async (request, reply) => {
-      const organizationId = await organizations.target(request.principal, request.query.organization_id);
-      return replies.sendOne(request, reply, organizationId, request.params.id);
-    },
-  );
+    one: { operationId: 'getKey', summary: 'Read an API key, without its secret' },
+  });
 }
 
 function createRoute(app: HttpApp, { keys, organizations, replies }: Route): void {

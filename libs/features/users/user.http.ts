@@ -1,14 +1,12 @@
 import { z } from 'zod';
 
 import { organizationReference, type Organizations } from '#libs/features/organizations/index.ts';
-import { EntityReplies, type RejectionErrors } from '#libs/platform/entity/index.ts';
+import { declareReads, EntityReplies, type RejectionErrors } from '#libs/platform/entity/index.ts';
 import {
   conflict,
   type HttpApp,
   httpUrl,
   idParam,
-  pageMetaSchema,
-  pageQuery,
   queryBoolean,
   routesTagged,
   text,
@@ -35,8 +33,6 @@ const userSchema = z
   })
   .meta({ id: 'User' });
 
-const userPageSchema = z.object({ items: z.array(userSchema), meta: pageMetaSchema }).meta({ id: 'UserPage' });
-
 const createUserBody = z
   .object({
     display_name: displayName.default(''),
@@ -54,12 +50,6 @@ const updateUserBody = z
 const params = z.object({ id: idParam('Id of the user') });
 const ofOrganization = z.object({ organization_id: organizationReference });
 
-const listUsersQuery = z.object({
-  ...pageQuery,
-  is_active: queryBoolean({ description: 'Only active users, or only deactivated ones' }).optional(),
-  organization_id: organizationReference,
-});
-
 const errors: RejectionErrors<UserRejection> = {
   deactivated: () => conflict('The user is deactivated', 'deactivated'),
 };
@@ -69,46 +59,30 @@ export interface UserRouteParts {
   readonly organizations: Organizations;
 }
 
-const { reads, requiring } = routesTagged('users');
-const admins = requiring('admin');
+const admins = routesTagged('users').requiring('admin');
 const ofOne = { params, querystring: ofOrganization };
 const response = { 200: userSchema };
 
-export function userRoutes(app: HttpApp, parts: UserRouteParts): void {
-  readRoutes(app, parts);
-  commandRoutes(app, parts);
-}
-
-function readRoutes(app: HttpApp, { users, organizations }: UserRouteParts): void {
+export function userRoutes(app: HttpApp, { users, organizations }: UserRouteParts): void {
   const replies = new EntityReplies(users, errors);
 
-  app.get(
-    '/api/v1/users',
-    reads({
+  declareReads(app, replies, {
+    path: '/api/v1/users',
+    tag: 'users',
+    params,
+    schema: userSchema,
+    query: ofOrganization.shape,
+    organizationOf: ({ principal, query }) => organizations.target(principal, query.organization_id),
+    list: {
       operationId: 'listUsers',
       summary: 'List users, newest first',
-      querystring: listUsersQuery,
-      response: { 200: userPageSchema },
-    }),
-    async (request, reply) => {
-      const { is_active, organization_id } = request.query;
-      const organizationId = await organizations.target(request.principal, organization_id);
-      return replies.sendPage(request, reply, organizationId, { is_active });
+      filters: {
+        is_active: queryBoolean({ description: 'Only active users, or only deactivated ones' }).optional(),
+      },
+      facets: ({ is_active }) => ({ is_active }),
     },
-  );
-
-  app.get(
-    '/api/v1/users/:id',
-    reads({ ...ofOne, operationId: 'getUser', summary: 'Read a user', response }),
-    async (request, reply) => {
-      const organizationId = await organizations.target(request.principal, request.query.organization_id);
-      return replies.sendOne(request, reply, organizationId, request.params.id);
-    },
-  );
-}
-
-function commandRoutes(app: HttpApp, { users, organizations }: UserRouteParts): void {
-  const replies = new EntityReplies(users, errors);
+    one: { operationId: 'getUser', summary: 'Read a user' },
+  });
 
   app.post(
     '/api/v1/users',

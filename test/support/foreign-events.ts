@@ -1,7 +1,7 @@
 /** Events as other applications, tools and operators write them to the event store that Parley uses. */
 import { binaryEvent, jsonEvent, type EventData, type EventStoreDBClient } from '@eventstore/db-client';
 
-import { connectClient } from '#libs/platform/eventstore/connect-client.ts';
+import { connectClient } from '#libs/platform/eventstore/client/connect-client.ts';
 import { newId } from '#libs/kernel/ids.ts';
 
 const bytes = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text));

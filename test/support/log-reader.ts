@@ -1,5 +1,5 @@
 /** Reads the whole log through the official client and not through Parley's code: checkers rely on it. */
-import { connectClient } from '#libs/platform/eventstore/connect-client.ts';
+import { connectClient } from '#libs/platform/eventstore/client/connect-client.ts';
 
 /** An event of the log as it is stored. */
 export interface LogEvent {

@@ -6,7 +6,7 @@ import { appendError, isConflict, isIndefinite, isMissingStream, readFault } fro
 import type { EventStoreConnection } from './connection.ts';
 import { EventPull, toStoredEvent } from './event-pull.ts';
 import { takeJson } from './json-bytes.ts';
-import type { ProposedEvent } from './append-request.ts';
+import type { ProposedEvent } from './client/append-request.ts';
 import type { AppendResult, EventStore, EventToAppend, ReadStreamOptions, StoredEvent } from './event-store.ts';
 
 const FIRST = streamRevision(0);

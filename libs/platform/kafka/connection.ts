@@ -12,10 +12,7 @@ import { Fault } from '#libs/kernel/faults.ts';
 import { tlsOptionsOf, type KafkaConfig, type KafkaSasl, type TlsFiles } from '#libs/platform/config/index.ts';
 import { retry, settledWithin, type LifecycleLog } from '#libs/platform/lifecycle/index.ts';
 import { errorOfCode, isAnswer, isUnknownTopic, kafkaFault } from './kafka-errors.ts';
-import { askForBrokersAlone, CLIENT_ID } from './kafkajs-metadata.ts';
-import { fixTimers } from './kafkajs-timer.ts';
-import { createPartitioner } from './partitioner.ts';
-import { forgetOutcome, outcomeOf, replaceProduceEncoder } from './produce-request.ts';
+import { adaptKafkajs, CLIENT_ID, createPartitioner, forgetOutcome, outcomeOf } from './kafkajs/index.ts';
 
 export interface KafkaOptions {
   /** `host:port`; one reachable broker suffices. */
@@ -98,9 +95,7 @@ export class KafkaConnection {
   constructor(options: KafkaOptions) {
     const { brokers, tls = null, sasl = null, log, requestTimeoutMs = REQUEST_TIMEOUT_MS } = options;
     const { sessionTimeoutMs = SESSION_MS } = options;
-    fixTimers();
-    replaceProduceEncoder();
-    askForBrokersAlone();
+    adaptKafkajs();
     this.#requestTimeoutMs = requestTimeoutMs;
     this.#sessionTimeoutMs = sessionTimeoutMs;
     this.#kafka = new Kafka({

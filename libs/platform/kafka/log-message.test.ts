@@ -3,7 +3,7 @@ import { streamRevision } from '#libs/kernel/event.ts';
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { logMetadata } from '#test/support/log-events.ts';
 import { LogMessages } from './log-message.ts';
-import { partitionOf } from './partitioner.ts';
+import { partitionOf } from './kafkajs/index.ts';
 
 const messages = new LogMessages('a secret of this test only');
 

@@ -12,7 +12,7 @@ import {
   withoutForeignContent,
   type StoredEvent,
 } from '#libs/platform/eventstore/index.ts';
-import { partitionOf } from './partitioner.ts';
+import { partitionOf } from './kafkajs/index.ts';
 
 /** The headers of an event: attributes of CloudEvents, and `ce_revision`, `ce_position`, `ce_signature`. */
 const eventHeaders = z.object({

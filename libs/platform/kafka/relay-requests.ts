@@ -1,7 +1,7 @@
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
 import type { PublicMessages } from '#libs/platform/live/index.ts';
 import type { LogMessages } from './log-message.ts';
-import { partitionOf } from './partitioner.ts';
+import { partitionOf } from './kafkajs/index.ts';
 import { MAX_REQUEST_LENGTH, type Outgoing } from './publisher.ts';
 import type { LogTopics } from './topics.ts';
 

@@ -12,5 +12,6 @@ export {
   withTimeLimit,
   type BackoffOptions,
 } from './retry.ts';
+export { requireVersion } from './required-version.ts';
 export { SharedCalls } from './shared-calls.ts';
 export { StopSequence } from './stop-sequence.ts';

@@ -6,7 +6,7 @@ import {
   type AppendExpectedRevision,
 } from '@eventstore/db-client';
 import { describe, expect, test } from 'vitest';
-import { connectClient } from '#libs/platform/eventstore/connect-client.ts';
+import { connectClient } from '#libs/platform/eventstore/client/connect-client.ts';
 import {
   appendPaths,
   collect,

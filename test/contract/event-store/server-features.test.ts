@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { connectClient } from '#libs/platform/eventstore/connect-client.ts';
+import { connectClient } from '#libs/platform/eventstore/client/connect-client.ts';
 import { z } from 'zod';
 import { numberedEvents, uniqueName, useEventStore } from './support.ts';
 import { createRequire } from 'node:module';

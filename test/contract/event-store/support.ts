@@ -15,7 +15,7 @@ import {
   type ResolvedEvent,
 } from '@eventstore/db-client';
 import { afterAll, beforeAll } from 'vitest';
-import { connectClient } from '#libs/platform/eventstore/connect-client.ts';
+import { connectClient } from '#libs/platform/eventstore/client/connect-client.ts';
 import { startSharedEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 

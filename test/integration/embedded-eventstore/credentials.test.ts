@@ -14,7 +14,7 @@ import { UsersService } from '@eventstore/db-client/generated/users_grpc_pb.js';
 import { Client, credentials as channelCredentials, Metadata, type MethodDefinition, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type EventStoreServer, startEmbeddedEventStore } from '#infra/embedded-eventstore/index.ts';
-import { connectClient } from '#libs/platform/eventstore/connect-client.ts';
+import { connectClient } from '#libs/platform/eventstore/client/connect-client.ts';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { logEvent } from '#test/support/log-events.ts';

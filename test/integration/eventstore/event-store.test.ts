@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { StreamGone } from '#libs/kernel/faults.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { connectClient } from '#libs/platform/eventstore/connect-client.ts';
+import { connectClient } from '#libs/platform/eventstore/client/connect-client.ts';
 import {
   connectEventStore,
   type EventStore,

@@ -11,7 +11,7 @@ import {
   type LogTopics,
   type RefusingPartition,
 } from '#libs/platform/kafka/index.ts';
-import { partitionOf } from '#libs/platform/kafka/partitioner.ts';
+import { partitionOf } from '#libs/platform/kafka/kafkajs/partitioner.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
 import { composePublicMessages } from '#services/features.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';

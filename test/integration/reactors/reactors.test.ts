@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { derivedId, newId } from '#libs/kernel/ids.ts';
-import { connectClient } from '#libs/platform/eventstore/connect-client.ts';
+import { connectClient } from '#libs/platform/eventstore/client/connect-client.ts';
 import {
   connectEventStore,
   type EventStore,

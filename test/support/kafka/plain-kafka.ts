@@ -1,6 +1,6 @@
 import { Kafka, type KafkaConfig, logLevel } from 'kafkajs';
 
-import { fixTimers } from '#libs/platform/kafka/kafkajs-timer.ts';
+import { fixTimers } from '#libs/platform/kafka/kafkajs/timer.ts';
 
 /**
  * kafkajs itself, to inspect Kafka independently of the code under test; silent, and without the timers that Node

@@ -8,14 +8,14 @@
  *    unanswered appends instead.
  * 3. The client ignores the promise of `handleError`, which rejects when the discovery of a cluster fails meanwhile.
  *
- * These members are `protected` in the client's types but ordinary properties at run time. If a new version moves them,
- * `method` fails at start-up.
+ * These members are `protected` in the client's types but ordinary properties at run time. Decision 89 lists all replaced
+ * internals of libraries.
  */
 import type { EventStoreDBClient } from '@eventstore/db-client';
 import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import { Channel } from '@grpc/grpc-js';
 import { Duplex } from 'node:stream';
-import { settledWithin } from '#libs/platform/lifecycle/index.ts';
+import { requireVersion, settledWithin } from '#libs/platform/lifecycle/index.ts';
 import './read-responses.ts';
 
 const CLOSE_DEADLINE_MS = 1000;
@@ -31,6 +31,7 @@ export interface GuardedClient {
 
 /** Makes `client` safe to use. @param onDefect called with errors that would have ended the process */
 export function guardClient(client: EventStoreDBClient, onDefect: (error: unknown) => void): GuardedClient {
+  requireVersion('@eventstore/db-client', '6.2.1');
   const createStream: StreamCreator = method(client, 'GRPCStreamCreator');
   Reflect.set(client, 'GRPCStreamCreator', (grpc: unknown, name: string, create: Creator, cache?: unknown) => {
     const guarded: Creator = (grpcClient) => guardStream(create(grpcClient), onDefect);

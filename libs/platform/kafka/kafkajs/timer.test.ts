@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { type RequestQueue, scheduleCheckPendingRequests } from './kafkajs-timer.ts';
+import { type RequestQueue, scheduleCheckPendingRequests } from './timer.ts';
 
 const timers: NodeJS.Timeout[] = [];
 afterEach(() => timers.splice(0).forEach(clearTimeout));

@@ -11,7 +11,7 @@ import { streamRevision } from '#libs/kernel/event.ts';
 import { decodeAppendSuccess, type AppendSuccess } from './append-success.ts';
 import { encodeAppendRequest, type AppendRequest } from './append-request.ts';
 import { method } from './client-guard.ts';
-import type { AppendResult } from './event-store.ts';
+import type { AppendResult } from '../event-store.ts';
 
 type Answer = AppendSuccess | BatchAppendResp;
 type BatchStream = ClientDuplexStream<Buffer, Answer>;

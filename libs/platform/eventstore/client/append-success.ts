@@ -1,6 +1,6 @@
 import { streamRevision, type GlobalPosition } from '#libs/kernel/event.ts';
 
-import type { AppendResult } from './event-store.ts';
+import type { AppendResult } from '../event-store.ts';
 import { Fields, Unusual } from './protobuf-fields.ts';
 
 export interface AppendSuccess {

@@ -27,8 +27,9 @@ describe.skipIf(process.env['PARLEY_TEST_REDIS'] === 'cluster')(
       const [first, second] = await Promise.all([startTestRedis(), startTestRedis()]);
       const proxy = await startCutProxy(httpUrl(first.url));
       cleanUps.push(first.stop, second.stop, proxy.stop);
+      // The proxy is on this machine, and a container may have an address of its own.
       const url = new URL(second.url);
-      url.port = new URL(proxy.baseUrl).port;
+      url.host = new URL(proxy.baseUrl).host;
       // Both accept the password of the second one.
       await first.command('CONFIG', 'SET', 'requirepass', decodeURIComponent(url.password));
       const client = connectRedis(url.href);

@@ -60,7 +60,8 @@ async function startSwallowingProxy(url: URL) {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   cleanUps.push(() => server.close());
   const own = new URL(url);
-  own.port = String((server.address() as AddressInfo).port);
+  // Here, while a container may have an address of its own.
+  own.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   state.url = own.href;
   return state;
 }

@@ -127,6 +127,10 @@ function redisConfig({ dataDir, port, password, extraConfig = [] }: RedisProcess
     'save ""',
     // With eviction the read models would silently lose keys; when writes are refused the projector waits.
     'maxmemory-policy noeviction',
+    // Where the system's memory ends, it ends the child that rewrites the file, or else Redis, and not Parley: both start
+    // again, and Parley serves meanwhile. A process may always make itself the likelier one.
+    'oom-score-adj yes',
+    'oom-score-adj-values 400 400 800',
     'loglevel notice',
     ...(password === undefined ? ['protected-mode yes'] : [`requirepass ${password}`]),
     ...extraConfig,

@@ -1,16 +1,20 @@
 // `npm start`: installs what is missing, then runs all of Parley in one process.
+import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { become, root, setUp } from './run.mjs';
 import { tellErrors } from './say.mjs';
 
-/**
- * A larger young generation, and a collector without helper threads, which compete with the event loop for the cores,
- * reduce the p99 latency. docs/performance.md has the measurements.
- */
-const DEFAULT_NODE_FLAGS = '--max-semi-space-size=64 --single-threaded-gc';
-
 await tellErrors(async () => {
   const node = await setUp({ redis: !process.env.REDIS_URL, development: false });
-  const flags = (process.env.PARLEY_NODE_FLAGS || DEFAULT_NODE_FLAGS).split(/\s+/).filter(Boolean);
+  const { flags, environment } = startOf(node);
+  for (const [name, value] of Object.entries(environment)) process.env[name] ??= value;
   become(node, [...flags, join(root, 'services/standalone/main.ts'), ...process.argv.slice(2)]);
 });
+
+/** Asks the pinned Node: an older one that runs this script cannot import TypeScript. */
+function startOf(node) {
+  const file = pathToFileURL(join(root, 'libs/platform/config/node-flags.ts'));
+  const code = `import { nodeStart } from '${file}'; console.log(JSON.stringify(nodeStart(process.env.PARLEY_NODE_FLAGS)));`;
+  return JSON.parse(spawnSync(node, ['--input-type=module', '--eval', code], { encoding: 'utf8' }).stdout);
+}

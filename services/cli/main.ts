@@ -2,7 +2,7 @@
 /** The command `parley`: runs and administers Parley. */
 import { join } from 'node:path';
 
-import { nodeFlagsWithin } from '#libs/platform/config/node-flags.ts';
+import { nodeStart } from '#libs/platform/config/node-flags.ts';
 import { oldNodeRefusal } from '#services/node-version.ts';
 import { ROLE_NAMES } from '#services/roles.ts';
 
@@ -39,8 +39,9 @@ function servesUntilStopped(name: string | undefined): boolean {
  */
 function withFlags(): void {
   const [, main = ''] = process.argv;
-  const flags = (process.env['PARLEY_NODE_FLAGS'] || nodeFlagsWithin()).split(/\s+/).filter(Boolean);
+  const { flags, environment } = nodeStart(process.env['PARLEY_NODE_FLAGS']);
   if (process.execArgv.length > 0 || flags.length === 0) return;
+  const args = [process.execPath, ...flags, main, ...process.argv.slice(2)];
   // Not available on every system.
-  process.execve?.(process.execPath, [process.execPath, ...flags, main, ...process.argv.slice(2)], process.env);
+  process.execve?.(process.execPath, args, { ...environment, ...process.env });
 }

@@ -11,4 +11,4 @@ export type { TlsFiles } from './tls-files.ts';
 export { VERSION } from './version.ts';
 export { DEFAULT_PROMPT_LIMITS, type PromptLimits } from './prompts.ts';
 export { DEFAULT_UPLOAD_LIMITS, type UploadLimits } from './uploads.ts';
-export { redisMemory, withinMemory } from './memory.ts';
+export { bodyMemory, redisMemory, withinMemory } from './memory.ts';

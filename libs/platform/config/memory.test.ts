@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 
-import { redisMemory, withinMemory } from './memory.ts';
-import { nodeFlagsWithin, DEFAULT_NODE_FLAGS } from './node-flags.ts';
+import { bodyMemory, redisMemory, withinMemory } from './memory.ts';
+import { DEFAULT_NODE_FLAGS, nodeStart } from './node-flags.ts';
 
 const MIB = 1024 ** 2;
 
@@ -10,14 +10,25 @@ it.each([256, 384, 512, 768, 1024, 1536, 2048, 4096, 16_384])('everything fits i
   const caches = [128, 64, 64, 128, 64].reduce((sum, each) => sum + withinMemory(each * MIB, limit), 0);
   expect(caches).toBeLessThanOrEqual(Math.min(448 * MIB, limit * 0.22));
   const redis = redisMemory(limit) ?? Infinity;
-  expect(redis).toBeGreaterThanOrEqual(limit / 4);
+  expect(redis).toBeGreaterThanOrEqual(limit * 0.19);
   expect(redis).toBeLessThan(limit * 0.6);
-  const semiSpace = Number(/--max-semi-space-size=(\d+)/.exec(nodeFlagsWithin(limit))?.[1]) * MIB;
+  const { flags } = nodeStart(undefined, limit);
+  const semiSpace = Number(/--max-semi-space-size=(\d+)/.exec(flags.join(' '))?.[1]) * MIB;
   // Three in each of two threads.
   expect(6 * semiSpace).toBeLessThanOrEqual(limit / 5);
+  // 20 times its bytes for each body, beside 160 MiB, the caches, and Redis.
+  expect(20 * bodyMemory(limit)).toBeLessThanOrEqual(limit / 4);
 });
 
 it('without a limit, the sizes are the tuned ones, and Redis has no bound', () => {
   expect(withinMemory(64 * MIB, 64 * 1024 * MIB)).toBe(64 * MIB);
-  expect(nodeFlagsWithin(4096 * MIB)).toBe(DEFAULT_NODE_FLAGS);
+  const start = nodeStart(undefined, 4096 * MIB);
+  expect([start.flags.join(' '), start.environment]).toEqual([DEFAULT_NODE_FLAGS, {}]);
+});
+
+it('given flags replace those of the limit, and its other settings stay', () => {
+  const small = nodeStart(undefined, 512 * MIB);
+  const given = nodeStart(' --max-old-space-size=80  --trace-gc ', 512 * MIB);
+  expect(given).toEqual({ ...small, flags: ['--max-old-space-size=80', '--trace-gc'] });
+  expect(small.environment).toMatchObject({ MALLOC_ARENA_MAX: '2' });
 });

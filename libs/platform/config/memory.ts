@@ -1,9 +1,9 @@
 /** What fits in the memory that the system gives Parley. */
-import { memoryLimit } from './node-flags.ts';
+import { totalmem } from 'node:os';
+
+import { AMPLE_BYTES, memoryLimit } from './node-flags.ts';
 
 const GIB = 1024 ** 3;
-/** From here on, caches have their full size. */
-const AMPLE_BYTES = 2 * GIB;
 
 /** The bound of a cache: `bytes` where memory is ample, else the same share of the limit. */
 export function withinMemory(bytes: number, limit = memoryLimit()): number {
@@ -12,8 +12,17 @@ export function withinMemory(bytes: number, limit = memoryLimit()): number {
 
 /**
  * The most that the private Redis may hold beside Parley: then it refuses writes by name, where the system would kill a
- * process. The rest is for Parley, and for the copy that Redis makes while it rewrites its file. Undefined: no bound.
+ * process. It takes a fifth more of the system, and copies some of it while it rewrites its file; the rest of the limit is
+ * for Parley. Undefined: no bound.
  */
 export function redisMemory(limit = memoryLimit()): number | undefined {
-  return limit === undefined ? undefined : Math.floor(Math.max(0.25 * limit, 0.6 * limit - 0.7 * GIB));
+  return limit === undefined ? undefined : Math.floor(Math.max(0.2 * limit, 0.6 * limit - 0.7 * GIB));
+}
+
+/**
+ * Bytes of request bodies that a process works on at a time. A body takes up to 20 times its bytes until it is answered:
+ * as text, parsed, as events, and in the buffers of both sides of the event store and of Redis.
+ */
+export function bodyMemory(limit = memoryLimit() ?? totalmem()): number {
+  return Math.floor(limit / 96);
 }

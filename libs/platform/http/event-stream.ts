@@ -92,6 +92,7 @@ export function sendEventStreamHead(reply: FastifyReply): FastifyReply {
 
 /** Takes over the response from Fastify, with the headers set so far. */
 export function beginEventStream(reply: FastifyReply): void {
+  reply.request.server.bodies.release(reply.request);
   void reply.headers(HEADERS).hijack();
   reply.raw.writeHead(200, Object.fromEntries(Object.entries(reply.getHeaders())));
   reply.raw.flushHeaders();

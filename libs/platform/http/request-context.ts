@@ -4,6 +4,7 @@ import { systemClock } from '#libs/kernel/clock.ts';
 import { derivedId, newId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { Principal } from './auth.ts';
+import type { BodyBudget } from './body-budget.ts';
 import type { IdempotentRun } from './idempotency.ts';
 import type { PastReads } from './past-reads.ts';
 import { positionIn } from './position.ts';
@@ -15,6 +16,7 @@ declare module 'fastify' {
     /** Signs cursors and positions. */
     tokens: TokenSigner;
     pastReads: PastReads;
+    bodies: BodyBudget;
     /** Aborts when the server begins to close: responses that do not end by themselves must end. */
     closing: AbortSignal;
     /** Whether the key of a request that was admitted still works: `null` if not. Throws `store_unavailable` faults. */
@@ -32,6 +34,8 @@ declare module 'fastify' {
     idempotentRun: IdempotentRun | null;
     /** `performance.now()` of the first hook. */
     startedAt: number;
+    /** Bytes that a `BodyBudget` holds for the body. */
+    bodyBytes: number;
   }
   interface FastifyContextConfig {
     /** Scope that the key needs, such as `read`. Every route has either this or `public`. */

@@ -6,9 +6,11 @@
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction, RouteOptions } from 'fastify';
 import type { z } from 'zod';
 import { Fault } from '#libs/kernel/faults.ts';
+import { ARRIVING_BODY_TIMEOUT_MS } from './arriving-body.ts';
 import { keyOf, requireScope, type Principal } from './auth.ts';
 import { tookTooLong, unauthorized, ValidationFailure } from './errors.ts';
 import { beginIdempotent, endIdempotent, idempotentRunOf } from './idempotency.ts';
+import { BODY_LIMIT } from './body-budget.ts';
 import type { KeyLookups } from './key-lookups.ts';
 import { awaitPosition, POSITION_HEADER } from './position.ts';
 import { callerAddress, type Limiters } from './rate-limits.ts';
@@ -55,6 +57,7 @@ export function attachPipeline(route: RouteOptions, pipeline: Pipeline): void {
       const fields = { method, route: route.url, status: reply.statusCode, duration_ms };
       logger.debug({ request_id: request.id, ...fields }, 'answered');
     }
+    request.server.bodies.release(request);
     // An idle connection would delay the stop.
     if (pipeline.isStopping()) void reply.header('connection', 'close');
     done();
@@ -64,6 +67,8 @@ export function attachPipeline(route: RouteOptions, pipeline: Pipeline): void {
     route.preValidation = [strictQuery(route), ...listed(route.preValidation)];
   const isCommand = !config?.public && !isRead(method);
   const limitMs = route.handlerTimeout ?? (isCommand ? handlerTimeoutMs : undefined);
+  // A body that is read as it arrives is not in memory.
+  if (isCommand && limitMs !== ARRIVING_BODY_TIMEOUT_MS) route.onRequest.push(holdBody(route.bodyLimit ?? BODY_LIMIT));
   delete route.handlerTimeout;
   if (limitMs !== undefined) route.onRequest.unshift(timeLimit(limitMs));
   if (!isCommand || config?.ignoresIdempotencyKey === true) return;
@@ -93,14 +98,24 @@ function strictQuery({ schema }: RouteOptions): Hook {
   };
 }
 
-/** Answers 503 if the handler takes too long. Fastify's own time limit is over as soon as the body was read. */
+/** Answers 503 if the handler takes too long, and ends the hold of the body. Fastify's own time limit is over as soon as the body was read. */
 function timeLimit(ms: number): Hook {
-  return (_request, reply, done) => {
+  return (request, reply, done) => {
     const answer = (): void => {
       if (!reply.sent && !reply.raw.headersSent) void reply.send(tookTooLong());
     };
     const timer = setTimeout(answer, ms);
-    reply.raw.once('close', () => clearTimeout(timer));
+    reply.raw.once('close', () => {
+      clearTimeout(timer);
+      request.server.bodies.release(request);
+    });
+    done();
+  };
+}
+
+function holdBody(most: number): Hook {
+  return (request, _reply, done) => {
+    request.server.bodies.hold(request, most);
     done();
   };
 }

@@ -73,6 +73,8 @@ export interface HttpServerOptions {
   readonly trustedProxies?: readonly string[];
   /** `false` switches a limit off. */
   readonly rateLimits?: { readonly perKey?: RateLimit | false; readonly perAddress?: RateLimit | false };
+  /** Bytes of bodies that are served at a time; a share of the memory by default. */
+  readonly maxBodyBytes?: number;
   /** Deadline for the arrival of the whole request; 15 s by default. */
   readonly requestTimeoutMs?: number;
   /** Time after which a POST, PUT, PATCH or DELETE gets 503; 30 s by default. A route may set its own `handlerTimeout`. */

@@ -1,8 +1,10 @@
 import cors from '@fastify/cors';
 import Fastify, { type FastifyRequest, LogController } from 'fastify';
+import { bodyMemory } from '#libs/platform/config/index.ts';
 import { refuseUpgrade, type Upgrades } from '#libs/platform/websocket/index.ts';
 import { registerDocumentation, registerOpenApi } from './openapi.ts';
 import { presentedKey } from './auth.ts';
+import { BODY_LIMIT, BodyBudget } from './body-budget.ts';
 import { notFound, replyWithError } from './errors.ts';
 import { parseJsonBody, requirePlainJson } from './json-body.ts';
 import { KeyLookups } from './key-lookups.ts';
@@ -95,7 +97,7 @@ function createApp(options: HttpServerOptions): HttpApp {
     ...(logger && { childLoggerFactory: () => logger }),
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestIdOf,
-    bodyLimit: 256 * 1024,
+    bodyLimit: BODY_LIMIT,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: 72_000,
     http: {
@@ -134,6 +136,7 @@ function serveUpgrades(app: HttpApp, upgrades: Upgrades | undefined, { upgradeAf
 function decorate(app: HttpApp, options: HttpServerOptions): void {
   app.decorate('tokens', new TokenSigner(options.tokenSecret));
   app.decorate('pastReads', new PastReads(options));
+  app.decorate('bodies', new BodyBudget(options.maxBodyBytes ?? bodyMemory()));
   app.decorate('reauthenticate', ({ headers: { authorization } }: FastifyRequest) => {
     const key = presentedKey(authorization);
     return key === null ? null : options.authenticator.authenticate(key);
@@ -142,6 +145,7 @@ function decorate(app: HttpApp, options: HttpServerOptions): void {
   app.decorateRequest('idempotentRun', null);
   app.decorateRequest('ownTraceparent', null);
   app.decorateRequest('startedAt', 0);
+  app.decorateRequest('bodyBytes', 0);
   app.decorateRequest('principal', {
     getter(this: FastifyRequest) {
       if (this.authenticated === null) throw new TypeError('a public route has no principal');

@@ -5,6 +5,7 @@ import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { createApiKey, type Principal } from '#libs/platform/http/index.ts';
 import { Upgrades } from '#libs/platform/websocket/index.ts';
+import { eventually } from '#test/support/eventually.ts';
 import { type Edge, startEdge } from './edge.ts';
 
 const started: Edge[] = [];
@@ -168,4 +169,36 @@ test('a caller that disconnects before its request is processed causes no server
   await Promise.all(callers);
   expect((await edge.call('/things/one')).status).toBe(200);
   expect(lines).toEqual([]);
+});
+
+test('bodies beyond the memory of the process are 503 before they are read, and are served once others have ended', async () => {
+  const edge = await start({ maxBodyBytes: 300_000 });
+  const name = 'x'.repeat(140_000);
+  const patch = (): Promise<Response> =>
+    edge.call('/things/one', {
+      method: 'PATCH',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ name }),
+    });
+  // Two requests whose bodies do not arrive to their end.
+  const { hostname, port } = new URL(edge.url);
+  const slow = [0, 1].map(() => connect(Number(port), hostname));
+  for (const socket of slow) {
+    await once(socket, 'connect');
+    socket.write(
+      `PATCH /things/one HTTP/1.1\r\nhost: x\r\nauthorization: ${edge.keys.first}\r\ncontent-type: application/json\r\ncontent-length: 140000\r\n\r\n{`,
+    );
+  }
+  const refused = await eventually(async () => {
+    const answer = await patch();
+    expect(answer.status).toBe(503);
+    return answer;
+  });
+  expect(refused.headers.get('retry-after')).toBe('1');
+  expect(await refused.json()).toMatchObject({ code: 'overloaded' });
+  // Requests without bodies are served meanwhile.
+  expect((await edge.call('/things/one')).status).toBe(200);
+  for (const socket of slow) socket.destroy();
+  // Read, and found to be too long.
+  await eventually(async () => expect((await patch()).status).toBe(422));
 });

@@ -10,8 +10,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { findRunning } from '#infra/data-folder/index.ts';
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { redisProcessesIn } from '#infra/private-redis/orphans.ts';
-import { describeConfig } from '#libs/platform/config/index.ts';
+import { nodeStart } from '#libs/platform/config/node-flags.ts';
 import { eventually } from '#test/support/eventually.ts';
+import { memoryGroup, type MemoryGroup } from '#test/support/memory-group.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const startScript = join(root, 'infra/set-up/start.mjs');
@@ -147,9 +148,26 @@ describe('npm start', { timeout: 120_000 }, () => {
     ]);
   });
 
-  it('runs Parley with the flags of its configuration', async () => {
-    const flags = describeConfig({}).find(({ name }) => name === 'PARLEY_NODE_FLAGS')?.default;
-    expect(await readFile(startScript, 'utf8')).toContain(`DEFAULT_NODE_FLAGS = '${flags}'`);
+  it('runs Parley with the flags of the configuration', async () => {
+    await startParley();
+    expect(await flagsOfParley()).toEqual(nodeStart(undefined).flags);
+  });
+
+  const small = memoryGroup(512 * 1024 ** 2);
+  it.skipIf(small === null)('fits Node, its allocator and Redis into the limit of the system', async () => {
+    const parley = await startParley({}, small!);
+    const start = nodeStart(undefined, 512 * 1024 ** 2);
+    expect(start.flags).toContain('--memory-saver-mode');
+    expect(await flagsOfParley()).toEqual(start.flags);
+    const environment = await wordsOf('environ');
+    for (const pair of Object.entries(start.environment)) expect(environment).toContain(pair.join('='));
+    // The system ends Redis first, which starts again.
+    const [redis = 0] = await redisProcessesIn(join(dataDir, 'redis'));
+    const [ofParley, ofRedis] = [await wordsOf('oom_score_adj'), await wordsOf('oom_score_adj', redis)];
+    expect(Number(ofRedis[0])).toBeGreaterThan(Number(ofParley[0]));
+    parley.child.kill('SIGTERM');
+    expect(await parley.exit).toEqual({ code: 0, signal: null });
+    await small!.remove();
   });
 });
 
@@ -160,8 +178,26 @@ interface Run {
   output(): string;
 }
 
-function run(variables: Record<string, string>, target: number | 'pipe' = 'pipe'): Run {
-  const child = spawn(process.execPath, [startScript], {
+/** The words of a file of `/proc` about a process; that of Parley by default. */
+async function wordsOf(file: string, pid?: number): Promise<string[]> {
+  const text = await readFile(`/proc/${pid ?? (await findRunning(dataDir))?.pid}/${file}`, 'utf8');
+  return text.split('\0');
+}
+
+async function flagsOfParley(): Promise<string[]> {
+  const words = await wordsOf('cmdline');
+  return words.slice(
+    1,
+    words.findIndex((word) => word.endsWith('main.ts')),
+  );
+}
+
+function run(
+  variables: Record<string, string>,
+  target: number | 'pipe' = 'pipe',
+  { spawn: start }: Pick<MemoryGroup, 'spawn'> = { spawn },
+): Run {
+  const child = start(process.execPath, [startScript], {
     cwd: root,
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], LOG_LEVEL: 'silent', ...variables },
     stdio: ['ignore', target, target],
@@ -177,8 +213,8 @@ function run(variables: Record<string, string>, target: number | 'pipe' = 'pipe'
   return { child, exit, output: () => output };
 }
 
-async function startParley(variables: Record<string, string> = {}): Promise<Run> {
-  const parley = run({ DATA_DIR: dataDir, PORT: String(await freePort()), ...variables });
+async function startParley(variables: Record<string, string> = {}, group?: MemoryGroup): Promise<Run> {
+  const parley = run({ DATA_DIR: dataDir, PORT: String(await freePort()), ...variables }, 'pipe', group);
   let ended = false;
   void parley.exit.then(() => (ended = true));
   await eventually(() => ended || parley.output().includes('Ctrl-C'), { timeoutMs: 60_000 });

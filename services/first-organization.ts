@@ -18,7 +18,7 @@ import {
   throwUncaught,
   unlessAborted,
 } from '#libs/platform/lifecycle/index.ts';
-import { streamName } from '#libs/platform/readmodel/index.ts';
+import { streamName } from '#libs/platform/streams/index.ts';
 
 import type { RoleContext } from './role.ts';
 

@@ -8,13 +8,13 @@ import {
 import { pause } from '#libs/platform/lifecycle/index.ts';
 import {
   earlier,
-  parseStreamName,
   type PartitionCheckpoints,
   type ProjectionStart,
   type ProjectionState,
   type Projector,
   type SavedPartitions,
 } from '#libs/platform/readmodel/index.ts';
+import { parseStreamName } from '#libs/platform/streams/index.ts';
 import { partitionCheckpointWriter } from './checkpoint-writers.ts';
 import { Follower } from './follower.ts';
 import { ProgressReport, type ProjectionProgress } from './progress.ts';

@@ -1,12 +1,16 @@
-import type { Config } from '#libs/platform/config/index.ts';
+import { type Config, withinMemory } from '#libs/platform/config/index.ts';
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
 import { startBackgroundJob, unlessAborted, type RunningRole } from '#libs/platform/lifecycle/index.ts';
 import { GROUP_PREFIX, reactorNameOf, ReactorRunner, type AnyReactor } from '#libs/platform/reactors/index.ts';
+import { TipCache } from '#libs/platform/streams/index.ts';
 import type { Labels } from '#libs/platform/telemetry/index.ts';
 import { BLOB_REFERENCES } from '#services/features.ts';
 import type { RoleContext } from '#services/role.ts';
 
 import { startBlobSweeps } from './blob-sweep.ts';
+
+/** Of the processes of all reactors: the next step of a process reads only what was appended since. */
+const PROCESS_BYTES = withinMemory(16 * 1024 * 1024);
 
 /** Runs the reactors of all features, and sweeps. The event store distributes the events over all workers. */
 export async function start(context: RoleContext, config: Config): Promise<RunningRole> {
@@ -38,11 +42,13 @@ export async function startReactors(
     'reactor',
     'outcome',
   ]);
+  const tips = new TipCache(PROCESS_BYTES);
   const runners = reactors.map((reactor) => {
     const { name } = reactor;
     const runner = new ReactorRunner(reactor, {
       store,
       clock,
+      tips,
       groups,
       log,
       stopTimeoutMs,

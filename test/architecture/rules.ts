@@ -13,7 +13,7 @@ interface Place {
 const PLATFORM_LAYERS: readonly (readonly string[])[] = [
   ['bounded', 'config', 'lifecycle', 'telemetry', 'files'],
   ['eventstore', 'redis', 'websocket', 'fetch', 'blobs'],
-  ['live', 'model', 'mcp'],
+  ['live', 'model', 'mcp', 'streams'],
   ['readmodel'],
   ['commands'],
   ['http'],

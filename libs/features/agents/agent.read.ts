@@ -4,7 +4,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { Entities, entity, type EntityCore } from '#libs/platform/entity/index.ts';
 import { SharedCalls } from '#libs/platform/lifecycle/index.ts';
-import { foldStream } from '#libs/platform/readmodel/index.ts';
+import { foldStream } from '#libs/platform/streams/index.ts';
 
 import type { AgentResource } from './agent.schemas.ts';
 import { AgentSecrets } from './agent.secrets.ts';

@@ -10,7 +10,8 @@ import { streamRevision } from '#libs/kernel/event.ts';
 import { CorruptEventError, faultAfterWrite } from '#libs/kernel/faults.ts';
 import { derivedId, type EntityId, eventIdOf } from '#libs/kernel/ids.ts';
 import { type CommandContext, type CommandStores, metadataOf } from '#libs/platform/commands/index.ts';
-import { appendExactly, defineEvents, encodeMetadata } from '#libs/platform/eventstore/index.ts';
+import { defineEvents, encodeMetadata } from '#libs/platform/eventstore/index.ts';
+import { appendExactly } from '#libs/platform/streams/index.ts';
 
 /** Largest text or file of a document, in bytes. */
 export const MAX_DOCUMENT_BYTES = 5 * 1024 * 1024;

@@ -5,7 +5,7 @@ import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import { runnerOfEvents, type CommandContext, type CommandRunner } from '#libs/platform/commands/index.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
-import { streamName } from '#libs/platform/readmodel/index.ts';
+import { streamName } from '#libs/platform/streams/index.ts';
 
 import {
   decideAppend,

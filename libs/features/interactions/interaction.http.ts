@@ -16,7 +16,7 @@ import {
   sendPage,
   setPosition,
 } from '#libs/platform/http/index.ts';
-import { streamName } from '#libs/platform/readmodel/index.ts';
+import { streamName } from '#libs/platform/streams/index.ts';
 
 import type { InteractionCommands, InteractionResult } from './interaction.commands.ts';
 import type { InteractionRef } from './interaction.id.ts';

@@ -3,8 +3,8 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { isActiveUser, userEntity, type User } from '#libs/features/users/index.ts';
 import type { Principal } from '#libs/platform/http/index.ts';
 import { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
-import { foldStream } from '#libs/platform/readmodel/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
+import { foldStream } from '#libs/platform/streams/index.ts';
 
 import { keyEntity } from './key.read.ts';
 import { endOf, type KeyState } from './key.ts';

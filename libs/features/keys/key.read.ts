@@ -3,8 +3,8 @@ import { faultAfterWrite } from '#libs/kernel/faults.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { Entities, entity, type EntityCore, type EntityResult, type NotFound } from '#libs/platform/entity/index.ts';
-import { foldStream } from '#libs/platform/readmodel/index.ts';
 import { isActiveUser, userEntity } from '#libs/features/users/index.ts';
+import { foldStream } from '#libs/platform/streams/index.ts';
 
 import type { KeyChanges } from './key-changes.ts';
 import { newKey, type NewKey } from './key-form.ts';

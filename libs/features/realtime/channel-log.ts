@@ -11,8 +11,8 @@ import {
   organizationOf,
   type Projection,
   refuseDeleted,
-  streamName,
 } from '#libs/platform/readmodel/index.ts';
+import { streamName } from '#libs/platform/streams/index.ts';
 
 const MAX_PAGE_FRAMES = 500;
 const MAX_PAGE_BYTES = 1024 * 1024;

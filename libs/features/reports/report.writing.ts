@@ -3,8 +3,8 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import type { LifecycleLog } from '#libs/platform/lifecycle/index.ts';
 import type { Model } from '#libs/platform/model/index.ts';
-import { streamName } from '#libs/platform/readmodel/index.ts';
 import { type Process, reactor, unlessOvertaken } from '#libs/platform/reactors/index.ts';
+import { streamName } from '#libs/platform/streams/index.ts';
 
 import { askModel } from './model-report.ts';
 import type { ModelTexts } from './model-texts.ts';

@@ -3,8 +3,7 @@ import type { Actor, EventMetadata, StreamRevision } from '#libs/kernel/event.ts
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventStore, StoreClock } from '#libs/platform/eventstore/index.ts';
 import type { Projector, ReadModel } from '#libs/platform/readmodel/index.ts';
-
-import type { EntityCache } from './entity-cache.ts';
+import type { TipCache } from '#libs/platform/streams/index.ts';
 
 export interface CommandStores {
   readonly store: EventStore;
@@ -16,7 +15,7 @@ export interface CommandStores {
 
 export interface CommandHandlerOptions {
   /** Of all handlers of the process. Default: an own one. */
-  readonly cache?: EntityCache;
+  readonly cache?: TipCache;
   /** Called when the read model could not be read or written. Commands succeed without it: their events are in the log. */
   readonly onApplyFailure?: (error: unknown) => void;
 }

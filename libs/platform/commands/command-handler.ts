@@ -2,13 +2,13 @@ import type { Rejection } from '#libs/kernel/decider.ts';
 import { NO_EVENTS, type DomainEvent, type StreamRevision } from '#libs/kernel/event.ts';
 import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { entityKeys, streamName, type Lookup, type Projection } from '#libs/platform/readmodel/index.ts';
+import { entityKeys, type Lookup, type Projection } from '#libs/platform/readmodel/index.ts';
+import { emptyTip, streamName, type Tip, TipCache } from '#libs/platform/streams/index.ts';
 
 import { BatchesInTurn } from './batches-in-turn.ts';
 import type { CommandContext, CommandHandlerOptions, CommandStores } from './command-context.ts';
 import { CommandQueue } from './command-queue.ts';
-import { EntityCache } from './entity-cache.ts';
-import { EntityStream, type Tip } from './entity-stream.ts';
+import { EntityStream } from './entity-stream.ts';
 import { Lookups } from './lookups.ts';
 import { decideBatch, type CommandResult, type Decide, type Decided, type Waiting } from './decide-batch.ts';
 import { readRecentCommands, RecentCommands, eventsOfCommand } from './repeated-command.ts';
@@ -42,7 +42,7 @@ export class CommandHandler<State, E extends DomainEvent> {
   readonly #stores: CommandStores;
   readonly #revisionOf: (state: State) => StreamRevision | null;
   readonly #stream: EntityStream<State, E>;
-  readonly #cache: EntityCache;
+  readonly #cache: TipCache;
   readonly #queue: CommandQueue<Waiting<State, E>>;
   readonly #applied = new BatchesInTurn();
 
@@ -60,7 +60,7 @@ export class CommandHandler<State, E extends DomainEvent> {
     this.#stores = stores;
     this.#revisionOf = revisionOf;
     this.#stream = new EntityStream(projection, stores, options);
-    this.#cache = options.cache ?? new EntityCache();
+    this.#cache = options.cache ?? new TipCache();
     this.#queue = new CommandQueue((waiting) => this.#runBatch(waiting));
   }
 
@@ -121,7 +121,7 @@ export class CommandHandler<State, E extends DomainEvent> {
     // A handler puts only entities of its own category.
     const cached = this.#cache.take(stream) as Cached<State> | undefined;
     const isRead = cached === undefined && head.context.isNew !== true;
-    let current = cached?.tip ?? this.#stream.none;
+    let current = cached?.tip ?? emptyTip(this.#projection);
     if (isRead) current = await this.#stream.load(id, head.context.organizationId);
     // After the state, so that it includes every command that the state includes.
     const recent = await this.#recentFor(batch, current, cached?.recent);
@@ -131,7 +131,7 @@ export class CommandHandler<State, E extends DomainEvent> {
       // 2. Commands that may have run before are run one by one, or wait for Redis if the log is too long to be searched.
       const repeated = batch.findIndex(({ context }) => isRepeated(context, recent) || isUnknown(context, recent));
       if (repeated === 0 && !isRepeated(head.context, recent)) {
-        this.#cache.put(stream, { tip: current, recent }, null);
+        this.#cache.put(stream, { tip: current, recent, otherBytes: recent?.bytes }, null);
         head.reject(storeUnavailable('redis'));
         return [...batch.slice(1), ...later];
       }
@@ -163,7 +163,7 @@ export class CommandHandler<State, E extends DomainEvent> {
       const { after, events, bytes } = decided;
       for (const { metadata } of events) recent?.note(metadata);
       const growth = cached !== undefined && current === cached.tip ? { from: cached, bytes } : null;
-      this.#cache.put(stream, { tip: after, recent }, growth);
+      this.#cache.put(stream, { tip: after, recent, otherBytes: recent?.bytes }, growth);
 
       // 6. Apply to the read model, so that callers can read their own writes; then settle the commands.
       await this.#applied.add(stream, { apply, answers: decided.answers, appendMs });

@@ -8,11 +8,11 @@ import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 import { composeProjections } from '#libs/platform/readmodel/compose-projections.ts';
 import type { Projection } from '#libs/platform/readmodel/projection.ts';
 import type { Lookup } from '#libs/platform/readmodel/read-model.ts';
+import type { Tip } from '#libs/platform/streams/index.ts';
 
 import type { CommandContext } from './command-context.ts';
 import { type CommandRunner, runnerOfEvents, runnerOfPart } from './command-runner.ts';
 import { type CommandResult, type Decide, decideBatch } from './decide-batch.ts';
-import type { Tip } from './entity-stream.ts';
 import { Lookups } from './lookups.ts';
 
 const nameCodec = defineEvents({ 'Renamed.v1': z.object({ name: z.string() }) });

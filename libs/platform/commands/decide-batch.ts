@@ -1,12 +1,12 @@
 import type { Timestamp } from '#libs/kernel/clock.ts';
 import { foldEvents, type Decision, type Rejection } from '#libs/kernel/decider.ts';
 import { streamRevision, type DomainEvent, type StreamEvent, type StreamRevision } from '#libs/kernel/event.ts';
-import { derivedId, eventIdOf, type EntityId } from '#libs/kernel/ids.ts';
-import { encodeMetadata, jsonBytesOf, type EventCodec } from '#libs/platform/eventstore/index.ts';
+import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
+import { jsonBytesOf } from '#libs/platform/eventstore/index.ts';
 import { entityKeys, type Lookup, type Projection } from '#libs/platform/readmodel/index.ts';
+import { eventsToAppend, latestTime, type Tip } from '#libs/platform/streams/index.ts';
 
 import { metadataOf, type CommandContext } from './command-context.ts';
-import { latestTime, type Tip } from './entity-stream.ts';
 import type { Counted, Found, Lookups } from './lookups.ts';
 
 /** The result of a command: the state after it, and the revision of the stream. */
@@ -83,9 +83,10 @@ export function decideBatch<State, E extends DomainEvent>(
         answers.push(() => waiting.resolve(decision));
         continue;
       }
-      const own = asStreamEvents(projection.codec, decision.events, waiting.context, {
-        at: latestTime(before.at, timeOf(waiting.context)),
+      const own = eventsToAppend(projection.codec, decision.events, {
         after: before.revision,
+        source: eventSourceOf(waiting.context),
+        metadata: { ...metadataOf(waiting.context), at: latestTime(before.at, timeOf(waiting.context)) },
       });
       const ownBytes = own.reduce((sum, event) => sum + bytesOf(event), 0);
       if (index > 0 && own.length > 0 && bytes + ownBytes > MAX_BATCH_BYTES) {
@@ -117,24 +118,6 @@ export function decideBatch<State, E extends DomainEvent>(
 
 function bytesOf({ type, data, metadata }: StreamEvent): number {
   return EVENT_BYTES + type.length + jsonBytesOf(data) + jsonBytesOf(metadata);
-}
-
-/** The events with their revisions and ids, and with their data as encoded for storage. */
-function asStreamEvents<E extends DomainEvent>(
-  codec: EventCodec<E>,
-  decided: readonly E[],
-  context: CommandContext,
-  { at, after }: { readonly at: Timestamp; readonly after: StreamRevision },
-): StreamEvent<E>[] {
-  const metadata = encodeMetadata({ ...metadataOf(context), at });
-  const source = eventSourceOf(context);
-  return decided.map((event, index) => ({
-    ...event,
-    data: codec.encode(event),
-    id: eventIdOf(source, index),
-    revision: streamRevision(after + 1 + index),
-    metadata,
-  }));
 }
 
 /**

@@ -1,35 +1,20 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-import type { Timestamp } from '#libs/kernel/clock.ts';
-import {
-  type DomainEvent,
-  NO_EVENTS,
-  type StreamEvent,
-  type StreamRevision,
-  streamRevision,
-} from '#libs/kernel/event.ts';
+import type { DomainEvent, StreamEvent } from '#libs/kernel/event.ts';
 import { StreamGone } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { appendExactly, textOf } from '#libs/platform/eventstore/index.ts';
+import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
 import {
   type AppendedRun,
   entityKeys,
   type EntityWrite,
   type Projection,
-  streamName,
   writeOfAppended,
 } from '#libs/platform/readmodel/index.ts';
+import { appendExactly, emptyTip, foldTail, streamName, type Tip } from '#libs/platform/streams/index.ts';
 
 import type { CommandHandlerOptions, CommandStores } from './command-context.ts';
 import type { RecentCommands } from './repeated-command.ts';
-
-/** An entity's state, and the revision and time of the last event that was folded into it. */
-export interface Tip<State> {
-  readonly state: State;
-  readonly revision: StreamRevision;
-  /** Null before the first event, and where an event without metadata is the last one. */
-  readonly at: Timestamp | null;
-}
 
 /**
  * Loads the entities of one category, appends their events, and applies these to the read model. Entities are folded
@@ -49,14 +34,9 @@ export class EntityStream<State, E extends DomainEvent> {
     this.#options = options;
   }
 
-  /** The entity before its first event. */
-  get none(): Tip<State> {
-    return { state: this.#projection.fold.initialState, revision: NO_EVENTS, at: null };
-  }
-
   /** The entity at the end of its stream. While Redis is unavailable, the whole stream is folded. */
   async load(id: EntityId, organizationId: EntityId): Promise<Tip<State>> {
-    let start = this.none;
+    let start: Tip<State> = emptyTip(this.#projection);
     let redisFault: unknown;
     try {
       const projection = this.#projection;
@@ -74,24 +54,10 @@ export class EntityStream<State, E extends DomainEvent> {
     });
   }
 
-  /**
-   * Folds the events after `from`, and notes their commands in `recent`. Where `from` lacks its time, its last event is
-   * read as well: snapshots have no times.
-   */
-  async readTail(id: EntityId, from: Tip<State>, recent?: RecentCommands): Promise<Tip<State>> {
-    const { category, codec, fold } = this.#projection;
-    let { state, revision, at } = from;
-    const first = streamRevision(at === null ? Math.max(0, revision) : revision + 1);
-    const needs = streamRevision(revision + 1);
-    for await (const stored of this.#stores.store.readStream(streamName(category, id), { from: first, needs })) {
-      at = latestTime(at, textOf(stored.metadata, 'at') ?? null);
-      if (stored.revision <= revision) continue;
-      const event = codec.decode(stored);
-      if (event !== null) state = fold.evolve(state, event);
-      recent?.note(stored.metadata);
-      revision = stored.revision;
-    }
-    return { state, revision, at };
+  /** Folds the events after `from`, and notes their commands in `recent`. */
+  readTail(id: EntityId, from: Tip<State>, recent?: RecentCommands): Promise<Tip<State>> {
+    const onEvent = recent && ((stored: StoredEvent) => recent.note(stored.metadata));
+    return foldTail(this.#stores.store, this.#projection, id, from, { onEvent });
   }
 
   /**
@@ -150,9 +116,4 @@ export class EntityStream<State, E extends DomainEvent> {
       this.#options.onApplyFailure?.(error);
     }
   }
-}
-
-/** The later one; null for an event without a time. Both are in UTC with milliseconds, so they sort as text. */
-export function latestTime<T extends Timestamp | null>(one: Timestamp | null, other: T): Timestamp | T {
-  return one !== null && (other === null || one > other) ? one : other;
 }

@@ -1,6 +1,5 @@
 /** Commands: load, decide, append at the exact revision, apply to the read model. */
 export { metadataOf, type CommandContext, type CommandHandlerOptions, type CommandStores } from './command-context.ts';
 export { CommandHandler } from './command-handler.ts';
-export { EntityCache } from './entity-cache.ts';
 export type { CommandResult } from './decide-batch.ts';
 export { runnerOfEvents, runnerOfPart, type CommandRunner } from './command-runner.ts';

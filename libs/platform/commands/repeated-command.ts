@@ -19,6 +19,7 @@ const MAX_RECENT = 1_000;
  * wait for Redis. So many are read even if they are older than the key, because a post is identified by its key for ever.
  */
 const MAX_SEARCHED = 20_000;
+const COMMAND_BYTES = 100;
 
 /**
  * The commands with idempotency keys whose events are among the newest of a stream, as far as this process has read it.
@@ -43,8 +44,9 @@ export class RecentCommands {
     return this.#sinceMs <= ms - CLOCK_SLACK_MS;
   }
 
-  get size(): number {
-    return this.#ids.size;
+  /** Memory of the notes. */
+  get bytes(): number {
+    return this.#ids.size * COMMAND_BYTES;
   }
 
   has(commandId: EntityId): boolean {

@@ -15,11 +15,11 @@ import {
   type Document,
   type DocumentPage,
   type EntityReader,
-  foldUntil,
   type HistoryPoint,
   type ListPage,
   type StatePage,
 } from '#libs/platform/readmodel/index.ts';
+import { foldUntil } from '#libs/platform/streams/index.ts';
 
 import type { EventStreams } from './event-streams.ts';
 import {

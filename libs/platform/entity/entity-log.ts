@@ -1,7 +1,8 @@
 import { type DomainEvent, streamRevision, type StreamRevision } from '#libs/kernel/event.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import type { EventFrame } from '#libs/platform/live/index.ts';
-import { type EntityRef, frameOfStored, type Projection, streamName } from '#libs/platform/readmodel/index.ts';
+import { type EntityRef, frameOfStored, type Projection } from '#libs/platform/readmodel/index.ts';
+import { streamName } from '#libs/platform/streams/index.ts';
 
 const PAGE_EVENTS = 500;
 const PAGE_CHARACTERS = 1024 * 1024;

@@ -22,7 +22,8 @@ import {
   sequenceNotReached,
   setPosition,
 } from '#libs/platform/http/index.ts';
-import { headOf, type HistoryPoint, refuseDeleted, streamName } from '#libs/platform/readmodel/index.ts';
+import { headOf, type HistoryPoint, refuseDeleted } from '#libs/platform/readmodel/index.ts';
+import { streamName } from '#libs/platform/streams/index.ts';
 
 import { EntityEventStream } from './entity-event-stream.ts';
 import type { AnyState, EntityOf, Facets, FilterOf } from './entity.ts';

@@ -18,7 +18,6 @@ import { EventStoreDbStore } from './event-store.eventstoredb.ts';
 import type { EventStore, ForeignReason } from './event-store.ts';
 import { StoreClock } from './store-clock.ts';
 
-export { appendExactly } from './append-exactly.ts';
 export type { ConsumerGroups, ConsumerGroupStatus, Delivery } from './consumer-groups.ts';
 export { composeCodecs, defineEvents, encodeMetadata, textOf, upcast } from './event-codec.ts';
 export type { EventCodec, EventOf } from './event-codec.ts';

@@ -1,26 +1,22 @@
-import type { LRUCache } from 'lru-cache';
-
-import type { Timestamp } from '#libs/kernel/clock.ts';
+import type { DomainEvent, EventMetadata, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { EventStore, StoreClock } from '#libs/platform/eventstore/index.ts';
 import {
-  type DomainEvent,
-  type EventMetadata,
-  NO_EVENTS,
-  type StreamEvent,
-  type StreamRevision,
-  streamRevision,
-} from '#libs/kernel/event.ts';
-import { type EntityId, eventIdOf } from '#libs/kernel/ids.ts';
-import { appendExactly, encodeMetadata, type EventStore, type StoreClock } from '#libs/platform/eventstore/index.ts';
+  appendExactly,
+  emptyTip,
+  eventsToAppend,
+  foldTail,
+  latestTime,
+  streamName,
+  type StreamType,
+  type Tip,
+  type TipCache,
+} from '#libs/platform/streams/index.ts';
 
-import type { ProcessStreams } from './reactor.ts';
-
-/** A process at one revision of its stream. */
-export interface ProcessTip<State> {
-  readonly state: State;
-  readonly revision: StreamRevision;
+/** What is known of a process beside its state. */
+interface Notes {
   /** When its events were stored, by revision, on the event store's clock. */
   readonly createdMs: ReadonlyMap<StreamRevision, number>;
-  readonly lastAt: Timestamp;
   readonly organizationId: EntityId | null;
   /** Revision of its newest event of each type. */
   readonly newest: ReadonlyMap<string, StreamRevision>;
@@ -28,56 +24,60 @@ export interface ProcessTip<State> {
   readonly commandIds: ReadonlySet<EntityId>;
 }
 
-const NOTHING = { revision: NO_EVENTS, organizationId: null, lastAt: '' };
-const EMPTY = { ...NOTHING, createdMs: new Map(), newest: new Map(), commandIds: new Set<EntityId>() } as const;
+/** A process at one revision of its stream. */
+export interface ProcessTip<State> extends Tip<State>, Notes {}
 
-interface Stores {
-  readonly store: EventStore;
-  readonly clock: StoreClock;
-}
-
-/** Processes of one reactor as they were last read, by their streams. */
-export type ProcessTips = LRUCache<string, ProcessTip<unknown>>;
+/** Memory of the notes of one event. */
+const NOTE_BYTES = 256;
+const NO_NOTES: Notes = { createdMs: new Map(), organizationId: null, newest: new Map(), commandIds: new Set() };
 
 /** Reads and appends the stream of one process. Nothing comes from a read model. */
 export class ProcessStream<State, E extends DomainEvent> {
   readonly name: string;
-  readonly #streams: ProcessStreams<State, E>;
-  readonly #stores: Stores;
-  readonly #tips: ProcessTips;
+  readonly #type: StreamType<State, E>;
+  readonly #stores: { readonly store: EventStore; readonly clock: StoreClock };
+  readonly #id: EntityId;
+  readonly #tips: TipCache;
+  readonly #key: string;
 
-  constructor(streams: ProcessStreams<State, E>, stores: Stores, id: EntityId, tips: ProcessTips) {
-    this.name = `${streams.category}-${id}`;
-    this.#streams = streams;
+  /** @param reactor name of the reactor, whose tips these are: reactors fold the same streams in different ways */
+  constructor(
+    type: StreamType<State, E>,
+    stores: { readonly store: EventStore; readonly clock: StoreClock },
+    { id, reactor, tips }: { readonly id: EntityId; readonly reactor: string; readonly tips: TipCache },
+  ) {
+    this.name = streamName(type.category, id);
+    this.#type = type;
     this.#stores = stores;
+    this.#id = id;
     this.#tips = tips;
+    this.#key = `${reactor} ${this.name}`;
   }
 
   /** Folds the events that were appended since the last call for this process. @throws Fault; CorruptEventError */
   async load(): Promise<ProcessTip<State>> {
-    const { codec, fold } = this.#streams;
     // A reactor whose effects are all commands has no streams of its own.
-    if (codec.types.size === 0) return { ...EMPTY, state: fold.initialState };
-    // Written by this reactor, which has one fold.
-    const known = this.#tips.get(this.name) as ProcessTip<State> | undefined;
+    if (this.#type.codec.types.size === 0) return { ...emptyTip(this.#type), ...NO_NOTES };
+    const kept = this.#tips.get(this.#key);
+    // Put here, by a reactor, which has one fold.
+    const known = kept?.tip as ProcessTip<State> | undefined;
     const newest = new Map(known?.newest);
     const commandIds = new Set(known?.commandIds);
     const createdMs = new Map(known?.createdMs);
-    let { state, revision, organizationId, lastAt } = known ?? { ...NOTHING, state: fold.initialState };
-    const from = streamRevision(revision + 1);
-    for await (const stored of this.#stores.store.readStream(this.name, { from })) {
-      const event = codec.decode(stored);
-      revision = stored.revision;
-      createdMs.set(revision, stored.createdMs);
-      newest.set(stored.type, revision);
-      if (event === null) continue;
-      state = fold.evolve(state, event);
-      commandIds.add(event.metadata.commandId);
-      organizationId ??= event.metadata.organizationId;
-      if (event.metadata.at > lastAt) lastAt = event.metadata.at;
-    }
-    const tip = { state, revision, createdMs, lastAt, organizationId, newest, commandIds };
-    if (revision !== NO_EVENTS) this.#tips.set(this.name, tip);
+    let [organizationId, bytes] = [known?.organizationId ?? null, 0];
+    const folded = await foldTail(this.#stores.store, this.#type, this.#id, known ?? emptyTip(this.#type), {
+      onEvent: (stored, event) => {
+        bytes += JSON.stringify(stored.data)?.length ?? 0;
+        createdMs.set(stored.revision, stored.createdMs);
+        newest.set(stored.type, stored.revision);
+        if (event === null) return;
+        commandIds.add(event.metadata.commandId);
+        organizationId ??= event.metadata.organizationId;
+      },
+    });
+    const tip = { ...folded, createdMs, organizationId, newest, commandIds };
+    const otherBytes = NOTE_BYTES * createdMs.size;
+    if (createdMs.size > 0) this.#tips.put(this.#key, { tip, otherBytes }, kept ? { from: kept, bytes } : null);
     return tip;
   }
 
@@ -89,22 +89,15 @@ export class ProcessStream<State, E extends DomainEvent> {
    * @throws Fault; TypeError for events that do not fit their schema
    */
   async append(
-    tip: Pick<ProcessTip<State>, 'revision' | 'lastAt'>,
+    tip: Pick<ProcessTip<State>, 'revision' | 'at'>,
     events: readonly E[],
     { source, ...context }: { readonly source: EntityId } & EventMetadata,
   ): Promise<readonly StreamEvent<E>[] | null> {
-    const at = context.at < tip.lastAt ? tip.lastAt : context.at;
-    const metadata = encodeMetadata({ ...context, at });
-    const appended = events.map((event, index) => ({
-      ...event,
-      data: this.#streams.codec.encode(event),
-      id: eventIdOf(source, index),
-      revision: streamRevision(tip.revision + 1 + index),
-      metadata,
-    }));
+    const metadata = { ...context, at: latestTime(tip.at, context.at) };
+    const appended = eventsToAppend(this.#type.codec, events, { after: tip.revision, source, metadata });
     if (await appendExactly(this.#stores, this.name, tip.revision, appended)) return appended;
     // The next load reads the whole stream.
-    this.#tips.delete(this.name);
+    this.#tips.delete(this.#key);
     return null;
   }
 }

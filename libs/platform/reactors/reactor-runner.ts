@@ -1,11 +1,9 @@
-import { LRUCache } from 'lru-cache';
-
 import type { ConsumerGroups, Delivery, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { backoffMs, type LifecycleLog, pause } from '#libs/platform/lifecycle/index.ts';
+import { TipCache } from '#libs/platform/streams/index.ts';
 
 import { FairSlots, type SlotUse } from './fair-slots.ts';
 import { type AnyReactor, GROUP_PREFIX, groupNameOf, reactorNameOf, RetryLater } from './reactor.ts';
-import type { ProcessTips } from './process-stream.ts';
 import { type AnyStep, concerns, Step, type StepContext, type StepResult } from './step.ts';
 
 export interface ReactorRunnerOptions extends StepContext {
@@ -48,8 +46,6 @@ interface Held {
 
 const MAX_HELD = 20_000;
 const CONCURRENCY = 10;
-/** Processes whose state is kept: its next step reads only what was appended since. */
-const MAX_TIPS = 20;
 /** Longest time that a worker that stops waits for steps under way. */
 const STOP_GRACE_MS = 5_000;
 
@@ -61,7 +57,6 @@ export class ReactorRunner {
   /** Events that a lost membership took away. They come back with their failures and pauses. */
   readonly #lost = new Map<string, Held>();
   readonly #slots: FairSlots<Held>;
-  readonly #tips: ProcessTips = new LRUCache({ max: MAX_TIPS });
   readonly #leave = new AbortController();
   readonly #giveUp = new AbortController();
   #isJoined = false;
@@ -70,7 +65,7 @@ export class ReactorRunner {
 
   constructor(reactor: AnyReactor, options: ReactorRunnerOptions) {
     this.#reactor = reactor;
-    this.#options = options;
+    this.#options = { tips: new TipCache(), ...options };
     const { concurrency = CONCURRENCY, perOrganization, perResource = Infinity } = reactor.limits ?? {};
     this.#slots = new FairSlots({
       concurrency,
@@ -172,7 +167,7 @@ export class ReactorRunner {
 
   #stepOf(event: StoredEvent): AnyStep | { readonly reason: string } {
     try {
-      return new Step(this.#reactor, this.#options, event, this.#tips);
+      return new Step(this.#reactor, this.#options, event);
     } catch (error) {
       return { reason: String(error) };
     }

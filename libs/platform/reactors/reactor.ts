@@ -1,18 +1,10 @@
 import { createHash } from 'node:crypto';
 
-import type { Fold } from '#libs/kernel/decider.ts';
 import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { EventCodec } from '#libs/platform/eventstore/index.ts';
-
-/** The streams of processes, one each: a projection is one. */
-export interface ProcessStreams<State, E extends DomainEvent> {
-  /** `run` for `run-<id>`. */
-  readonly category: string;
-  readonly codec: EventCodec<E>;
-  readonly fold: Fold<State, E>;
-}
+import type { StreamType } from '#libs/platform/streams/index.ts';
 
 /** A process as the handler of one event sees it. */
 export interface Process<State, E extends DomainEvent> {
@@ -119,7 +111,8 @@ export interface Reactor<State, E extends DomainEvent, Trigger extends DomainEve
    * already holds; it may see the last one of them, and continues where its latest former group was when `on` changes.
    */
   readonly from?: 'start' | 'end';
-  readonly process: ProcessStreams<State, E>;
+  /** The streams of the processes, one each. */
+  readonly process: StreamType<State, E>;
   /** Decodes the events of `on`. Default: the codec of the process. */
   readonly triggers?: EventCodec<Trigger>;
   /** The process that an event belongs to. Default: the one in whose stream it is. */

@@ -1,5 +1,3 @@
-import { LRUCache } from 'lru-cache';
-
 import { systemClock } from '#libs/kernel/clock.ts';
 import { foldEvents } from '#libs/kernel/decider.ts';
 import {
@@ -14,9 +12,10 @@ import { derivedId, type EntityId, newId } from '#libs/kernel/ids.ts';
 import { type CommandContext, metadataOf } from '#libs/platform/commands/index.ts';
 import type { EventStore, StoreClock, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { unlessAborted, withTimeLimit } from '#libs/platform/lifecycle/index.ts';
+import { TipCache } from '#libs/platform/streams/index.ts';
 
 import type { SlotUse } from './fair-slots.ts';
-import { ProcessStream, type ProcessTip, type ProcessTips } from './process-stream.ts';
+import { ProcessStream, type ProcessTip } from './process-stream.ts';
 import type { AnyReactor, EndedProcess, GivenUp, Process, Reactor } from './reactor.ts';
 
 /** What became of one attempt at one event. */
@@ -38,6 +37,8 @@ export interface StepAttempt {
 export interface StepContext {
   readonly store: EventStore;
   readonly clock: StoreClock;
+  /** Processes as their steps have last seen them. Default: an own cache. */
+  readonly tips?: TipCache | undefined;
   /** Called with the entity after events were appended to it, to bring its read model up to date. Must not throw. */
   readonly onRecorded?: ((category: string, organizationId: EntityId, id: EntityId) => void) | undefined;
 }
@@ -66,15 +67,9 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
 
   /**
    * @param stored an event that concerns the reactor
-   * @param tips those of all steps of the reactor
    * @throws CorruptEventError, or what `processOf` throws: the event can never be handled
    */
-  constructor(
-    reactor: Reactor<State, E, Trigger>,
-    context: StepContext,
-    stored: StoredEvent,
-    tips: ProcessTips = new LRUCache({ max: 1 }),
-  ) {
+  constructor(reactor: Reactor<State, E, Trigger>, context: StepContext, stored: StoredEvent) {
     const { process, name } = reactor;
     const event = (reactor.triggers ?? process.codec).decode(stored) as StreamEvent<Trigger> | null;
     if (event === null) throw new TypeError(`the reactor ${name} has no schema of ${stored.type}`);
@@ -83,7 +78,8 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
     this.#context = context;
     this.#stored = stored;
     this.#event = event;
-    this.#stream = new ProcessStream(process, context, this.processId, tips);
+    const { tips = new TipCache() } = context;
+    this.#stream = new ProcessStream(process, context, { id: this.processId, reactor: name, tips });
     this.#id = this.#derivedId(`${stored.stream}@${stored.revision}`);
   }
 

@@ -3,9 +3,10 @@ import { NO_EVENTS, type StreamRevision } from '#libs/kernel/event.ts';
 import { pause } from '#libs/platform/lifecycle/index.ts';
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
+import { streamName } from '#libs/platform/streams/index.ts';
 
 import { ExpectedValues } from './expected-values.ts';
-import { projectRun, streamName } from './projection.ts';
+import { projectRun } from './projection.ts';
 import type { Projector } from './projector.ts';
 import { entityKeys, type EntityKeys, type EntityRef } from './read-model.keys.ts';
 import type { IndexedEntry, ReadModel, WriteOperation } from './read-model.ts';

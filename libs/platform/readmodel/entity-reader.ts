@@ -4,12 +4,12 @@ import { NO_EVENTS } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
+import { parseStreamName } from '#libs/platform/streams/index.ts';
 
 import { CategoryReader } from './category-reader.ts';
 import { decodeDocument, type Document } from './document.ts';
 import { idOfMember, readList, type ListPage } from './entity-list.ts';
 import { KeptReads, type KeptRead } from './kept-reads.ts';
-import { parseStreamName } from './projection.ts';
 import type { Projector } from './projector.ts';
 import {
   ALL_ORGANIZATIONS,

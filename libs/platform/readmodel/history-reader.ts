@@ -1,10 +1,10 @@
 import { NO_EVENTS, streamRevision, type StreamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EventStore, ReadStreamOptions, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { type HistoryPoint, streamName } from '#libs/platform/streams/index.ts';
 
 import type { CollectionReader } from './collection-reader.ts';
 import { BLOCK, blockOf, blockStart, historyKeys, type HistoryKeys } from './history.ts';
-import { type HistoryPoint, streamName } from './projection.ts';
 import type { Projector } from './projector.ts';
 import type { EntityRef } from './read-model.keys.ts';
 import type { ReadModel } from './read-model.ts';

@@ -2,8 +2,8 @@ import { z } from 'zod';
 
 import { encodePosition, holdsEvent, type StoredEvent, type WitnessedLog } from '#libs/platform/eventstore/index.ts';
 import { textsOf, type RedisClient } from '#libs/platform/redis/index.ts';
+import { parseStreamName } from '#libs/platform/streams/index.ts';
 
-import { parseStreamName } from './projection.ts';
 import { projectionKeys, type ReadModelName } from './read-model.keys.ts';
 
 const witnessSchema = z.object({

@@ -1,13 +1,6 @@
-import type { Fold } from '#libs/kernel/decider.ts';
 import { sequenceOf, type DomainEvent, type StreamEvent, type StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import {
-  type EventCodec,
-  type EventStore,
-  type ReadStreamOptions,
-  type StoredEvent,
-  textOf,
-} from '#libs/platform/eventstore/index.ts';
+import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
 import {
   encodeEvent,
   encodeHead,
@@ -18,6 +11,7 @@ import {
   joinLines,
   UNKNOWN_EVENT,
 } from '#libs/platform/live/index.ts';
+import type { StreamType } from '#libs/platform/streams/index.ts';
 
 import { listKeys, stateKeys, type EntityKeys } from './read-model.keys.ts';
 import type { IndexedEntry, Publication, WriteOperation } from './read-model.ts';
@@ -54,9 +48,7 @@ export interface ProjectedRun<State, E extends DomainEvent> {
  * How the streams of one category become read models. The state must survive JSON, or be packed as `storedState` has it:
  * its snapshot in Redis is where a cold command and a cold projector start.
  */
-export interface Projection<State, E extends DomainEvent> extends StoredEntityType {
-  readonly codec: EventCodec<E>;
-  readonly fold: Fold<State, E>;
+export interface Projection<State, E extends DomainEvent> extends StoredEntityType, StreamType<State, E> {
   /** How the state is stored as a part of a composed one. Default: as JSON. */
   readonly storedState?: StoredState<unknown>;
   /** Writes of the run. The projector writes the state itself. */
@@ -184,67 +176,4 @@ export function publicationOfStored(
   if (frames === undefined) return null;
   const topic = entityTopic(category, organizationId, id);
   return { topic, message: encodeHead(sequenceOf(last)), alsoOfDuplicates: false };
-}
-
-/**
- * The state of an entity by its whole stream, without Redis. For short streams, where a read model that lags behind
- * would not do.
- *
- * @throws `Fault` `store_unavailable`
- */
-export async function foldStream<State, E extends DomainEvent>(
-  store: Pick<EventStore, 'readStream'>,
-  { category, codec, fold }: Projection<State, E>,
-  id: EntityId,
-  options: Pick<ReadStreamOptions, 'deadlineMs'> = {},
-): Promise<State> {
-  let state = fold.initialState;
-  for await (const stored of store.readStream(streamName(category, id), options)) {
-    const event = codec.decode(stored);
-    if (event !== null) state = fold.evolve(state, event);
-  }
-  return state;
-}
-
-/** A sequence (a stream revision plus one; 0 is before anything), or an RFC 3339 time. */
-export type HistoryPoint = { readonly sequence: number } | { readonly at: string };
-
-/**
- * The state of an entity at a point of its history, by the stream up to there: for short streams, where `withHistory`
- * would cost more than it saves. A point after the end of the stream is its end.
- *
- * @returns null if there are more than `maxEvents` events up to the point
- * @throws `Fault` `store_unavailable`; StreamGone
- */
-export async function foldUntil<State, E extends DomainEvent>(
-  store: Pick<EventStore, 'readStream'>,
-  { category, codec, fold }: Projection<State, E>,
-  id: EntityId,
-  { point, maxEvents }: { readonly point: HistoryPoint; readonly maxEvents: number },
-): Promise<{ readonly state: State } | null> {
-  const events = 'sequence' in point ? point.sequence : Number.POSITIVE_INFINITY;
-  const untilMs = 'at' in point ? Date.parse(point.at) : Number.POSITIVE_INFINITY;
-  let state = fold.initialState;
-  let count = 0;
-  if (events === 0) return { state };
-  for await (const stored of store.readStream(streamName(category, id), { limit: Math.min(events, maxEvents + 1) })) {
-    // An event without a time counts as simultaneous with the one before it.
-    if (Date.parse(textOf(stored.metadata, 'at') ?? '') > untilMs) break;
-    count += 1;
-    if (count > maxEvents) return null;
-    const event = codec.decode(stored);
-    if (event !== null) state = fold.evolve(state, event);
-  }
-  return { state };
-}
-
-/** `channel-0198…` of `channel` and `0198…`. */
-export function streamName(category: string, id: EntityId): string {
-  return `${category}-${id}`;
-}
-
-/** The category and the id of a stream name; the id may contain dashes. */
-export function parseStreamName(stream: string): { readonly category: string; readonly id: EntityId } {
-  const dash = stream.indexOf('-');
-  return { category: stream.slice(0, dash), id: stream.slice(dash + 1) };
 }

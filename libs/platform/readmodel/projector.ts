@@ -7,10 +7,11 @@ import {
 } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { Fault, StreamGone } from '#libs/kernel/faults.ts';
+import { withinMemory } from '#libs/platform/config/index.ts';
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { streamName, TipCache } from '#libs/platform/streams/index.ts';
 
-import { FoldedStates } from './folded-states.ts';
-import { type ProjectedRun, type Projection, projectRun, publicationOfAppended, streamName } from './projection.ts';
+import { type ProjectedRun, type Projection, projectRun, publicationOfAppended } from './projection.ts';
 import { entityKeys, type EntityKeys, type EntityRef, type ReadModelName } from './read-model.keys.ts';
 import type { EntityWrite, ReadModel } from './read-model.ts';
 import type { Snapshot } from './snapshot.ts';
@@ -20,6 +21,7 @@ import { UnappliedEntities } from './unapplied-entities.ts';
 
 const PAGE = 500;
 const GAP_ATTEMPTS = 5;
+const FOLDED_BYTES = withinMemory(48 * 1024 * 1024);
 
 /** Appended events of one entity, with the state before and after them. */
 export interface AppendedRun<State, E extends DomainEvent> extends ProjectedRun<State, E> {
@@ -39,7 +41,7 @@ export class Projector {
    * The states that were folded last from feeds, by revision key. A cache: if the read model is at another revision, the
    * guard reports a gap or a duplicate, and the stored state is read.
    */
-  readonly #folded = new FoldedStates();
+  readonly #folded = new TipCache(FOLDED_BYTES);
   /** Entities whose events this process has appended and could not apply; reads bring them up to date first. */
   readonly unapplied: UnappliedEntities;
 
@@ -136,12 +138,19 @@ export class Projector {
     for (const [index, run] of wanted.entries()) {
       const result = folded[index];
       if (result !== undefined && result.kind !== 'gap' && !gaps.has(run.keys.revision)) {
-        this.#folded.put(result.write, result.after);
+        this.#remember(result.write, result.after);
         continue;
       }
       this.#folded.delete(run.keys.revision);
       await this.catchUp(run.projection.category, run.organizationId, run.id);
     }
+  }
+
+  #remember({ revisionKey, last, operations }: EntityWrite, state: unknown): void {
+    const from = this.#folded.get(revisionKey);
+    // No event adds more to a state than to what is written.
+    const growth = from && { from, bytes: charactersOf(operations) };
+    this.#folded.put(revisionKey, { tip: { state, revision: last } }, growth ?? null);
   }
 
   async #unknownOf(runs: readonly StoredRun[]): Promise<StoredRun[]> {
@@ -152,7 +161,7 @@ export class Projector {
   /** The states that the runs start from: cached ones, else those of the read model. */
   async #snapshotsBefore(runs: readonly StoredRun[]): Promise<(Snapshot | null)[]> {
     const remembered = runs.map((run) => {
-      const snapshot = this.#folded.get(run.keys.revision);
+      const snapshot = this.#folded.get(run.keys.revision)?.tip;
       return snapshot !== undefined && snapshot.revision + 1 === run.events[0]?.revision ? snapshot : undefined;
     });
     const missing = runs.filter((_, index) => remembered[index] === undefined);
@@ -259,4 +268,10 @@ export function writeOfAppended<State, E extends DomainEvent>(
 
 function lastOf<State, E extends DomainEvent>({ events }: AppendedRun<State, E>): StreamRevision {
   return streamRevision(events[0].revision + events.length - 1);
+}
+
+function charactersOf(operations: EntityWrite['operations']): number {
+  let sum = 0;
+  for (const { args } of operations) for (const arg of args) if (typeof arg !== 'number') sum += arg.length;
+  return sum;
 }

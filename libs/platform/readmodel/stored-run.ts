@@ -1,8 +1,9 @@
 import { foldEvents } from '#libs/kernel/decider.ts';
 import { NO_EVENTS, type StreamRevision, streamRevision } from '#libs/kernel/event.ts';
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { parseStreamName } from '#libs/platform/streams/index.ts';
 
-import { parseStreamName, type Projection, projectRun, publicationOfStored } from './projection.ts';
+import { type Projection, projectRun, publicationOfStored } from './projection.ts';
 import { entityKeys, type EntityKeys, type EntityRef } from './read-model.keys.ts';
 import type { EntityWrite } from './read-model.ts';
 import type { Snapshot } from './snapshot.ts';

@@ -2,8 +2,8 @@ import { sequenceOf, streamRevision, type ChannelSequence } from '#libs/kernel/e
 import { CorruptEventError } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { parseStreamName, streamName } from '#libs/platform/streams/index.ts';
 
-import { parseStreamName, streamName } from './projection.ts';
 import type { EntityRef } from './read-model.keys.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { EntityCache, type CommandHandlerOptions } from '#libs/platform/commands/index.ts';
+import type { CommandHandlerOptions } from '#libs/platform/commands/index.ts';
 import {
   type AnyProjection,
   CollectionReader,
@@ -8,6 +8,7 @@ import {
   Projector,
 } from '#libs/platform/readmodel/index.ts';
 import { EventStreams } from '#libs/platform/entity/index.ts';
+import { TipCache } from '#libs/platform/streams/index.ts';
 
 import type { Platform } from './platform.ts';
 
@@ -89,7 +90,7 @@ function commandOptions({ metrics, log }: Pick<Platform, 'metrics' | 'log'>): Co
     'read_model_write_failures_total',
     'Commands whose events the projector had to apply, because the process that appended them could not',
   );
-  const cache = new EntityCache();
+  const cache = new TipCache();
   metrics.observedGauge('entity_cache_bytes', 'Memory of the entities kept between commands', () => cache.bytes);
   metrics.observedGauge('entity_cache_entities', 'Entities kept in memory between commands', () => cache.size);
   metrics.observedGauge(

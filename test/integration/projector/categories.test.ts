@@ -7,10 +7,10 @@ import { comparePositions, decodePosition } from '#libs/platform/eventstore/inde
 import {
   type AnyProjection,
   type EntityReader,
-  parseStreamName,
   projectionKeys,
   type Projector,
 } from '#libs/platform/readmodel/index.ts';
+import { parseStreamName } from '#libs/platform/streams/index.ts';
 import { composeFeatures, composeReadModels, type Features, PROJECTIONS, type ReadModels } from '#services/features.ts';
 import { ProjectionLoop } from '#services/projector/projection-loop.ts';
 import { rebuild } from '#services/projector/rebuild.ts';

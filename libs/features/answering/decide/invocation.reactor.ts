@@ -18,7 +18,7 @@ import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { defineEvents, type EventStore } from '#libs/platform/eventstore/index.ts';
 import { type EndedProcess, type Process, reactor } from '#libs/platform/reactors/index.ts';
-import { streamName } from '#libs/platform/readmodel/index.ts';
+import { streamName } from '#libs/platform/streams/index.ts';
 
 import { messageOf, type PostedMessage, textOf } from './message.ts';
 import {

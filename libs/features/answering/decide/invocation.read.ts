@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type EntityId, newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { Entities, entity, type EntityCore } from '#libs/platform/entity/index.ts';
-import { foldStream } from '#libs/platform/readmodel/index.ts';
+import { foldStream } from '#libs/platform/streams/index.ts';
 
 import {
   INVOCATION,

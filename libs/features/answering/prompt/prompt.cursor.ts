@@ -9,7 +9,7 @@ import { type EventMetadata, sequenceOf, streamRevision } from '#libs/kernel/eve
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { invalid, type Principal } from '#libs/platform/http/index.ts';
-import { streamName } from '#libs/platform/readmodel/index.ts';
+import { streamName } from '#libs/platform/streams/index.ts';
 
 import type { PostedPrompt } from './prompt.post.ts';
 

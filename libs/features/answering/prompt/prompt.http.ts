@@ -16,8 +16,8 @@ import {
   text,
   uuid,
 } from '#libs/platform/http/index.ts';
-import { streamName } from '#libs/platform/readmodel/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
+import { streamName } from '#libs/platform/streams/index.ts';
 
 import { answerOf, deactivated, idsOf, type ShownIds } from './prompt.answer.ts';
 import { postDirectly, type PostedPrompt, type PromptParts } from './prompt.post.ts';

@@ -8,7 +8,7 @@ import {
   NO_USAGE,
 } from '#libs/platform/model/index.ts';
 import { unlessOvertaken } from '#libs/platform/reactors/index.ts';
-import { streamName } from '#libs/platform/readmodel/index.ts';
+import { streamName } from '#libs/platform/streams/index.ts';
 
 import { metadataOf } from './response.ts';
 import { ResponseDraft } from './response-draft.ts';

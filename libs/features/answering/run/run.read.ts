@@ -4,7 +4,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { Entities, entity, type EntityCore, type EntityResult } from '#libs/platform/entity/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { costSchema, usageResource, usageSchema } from '#libs/platform/model/index.ts';
-import { foldStream, streamName } from '#libs/platform/readmodel/index.ts';
+import { foldStream, streamName } from '#libs/platform/streams/index.ts';
 
 import { totalCost, totalUsage } from './run.totals.ts';
 import {

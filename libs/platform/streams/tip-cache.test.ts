@@ -2,17 +2,16 @@ import { describe, expect, it } from 'vitest';
 
 import { streamRevision } from '#libs/kernel/event.ts';
 
-import { EntityCache } from './entity-cache.ts';
-import { RecentCommands } from './repeated-command.ts';
+import { TipCache } from './tip-cache.ts';
 
-const entity = (characters: number, recent?: RecentCommands) => ({
+const entity = (characters: number, otherBytes?: number) => ({
   tip: { state: { text: 'x'.repeat(characters) }, revision: streamRevision(0), at: null },
-  recent,
+  otherBytes,
 });
 
-describe('the cache of entities', () => {
+describe('the cache of tips', () => {
   it('drops the least recently used ones beyond its limit in bytes', () => {
-    const cache = new EntityCache(100_000);
+    const cache = new TipCache(100_000);
     for (const name of ['a', 'b', 'c', 'd']) cache.put(name, entity(10_000), null);
     const used = cache.take('a');
     expect(used?.tip.state).toEqual({ text: 'x'.repeat(10_000) });
@@ -25,24 +24,22 @@ describe('the cache of entities', () => {
   });
 
   it('counts small entities, too, and does not keep one that is larger than the limit', () => {
-    const cache = new EntityCache(100_000);
+    const cache = new TipCache(100_000);
     for (let n = 0; n < 1_000; n++) cache.put(`${n}`, entity(10), null);
     expect(cache.size).toBeLessThan(100);
     cache.put('large', entity(60_000), null);
     expect(cache.take('large')).toBeUndefined();
   });
 
-  it('counts the commands that it remembers of an entity', () => {
-    const recent = new RecentCommands();
-    for (let n = 0; n < 100; n++) recent.note({ idempotencyKey: 'key', commandId: `command ${n}` });
-    const [without, withThem] = [new EntityCache(), new EntityCache()];
+  it('counts what is noted beside a tip', () => {
+    const [without, withThem] = [new TipCache(), new TipCache()];
     without.put('a', entity(10), null);
-    withThem.put('a', entity(10, recent), null);
+    withThem.put('a', entity(10, 10_000), null);
     expect(withThem.bytes - without.bytes).toBe(10_000);
   });
 
   it('counts what an entity grows by, and measures it again once that is as much as it was', () => {
-    const cache = new EntityCache();
+    const cache = new TipCache();
     const grow = (characters: number, bytes: number): number => {
       const from = cache.take('a');
       cache.put('a', entity(characters), from === undefined ? null : { from, bytes });

@@ -1,8 +1,19 @@
-import type { StreamRevision } from '#libs/kernel/event.ts';
+import {
+  type DomainEvent,
+  type EventMetadata,
+  type StreamEvent,
+  type StreamRevision,
+  streamRevision,
+} from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
-
-import type { EventStore, EventToAppend } from './event-store.ts';
-import type { StoreClock } from './store-clock.ts';
+import { type EntityId, eventIdOf } from '#libs/kernel/ids.ts';
+import {
+  encodeMetadata,
+  type EventCodec,
+  type EventStore,
+  type EventToAppend,
+  type StoreClock,
+} from '#libs/platform/eventstore/index.ts';
 
 type Appended = EventToAppend & { readonly revision: StreamRevision };
 
@@ -35,4 +46,25 @@ export async function appendExactly(
       throw error instanceof Fault ? unknown : error;
     });
   }
+}
+
+/**
+ * Events with their revisions and ids, and with their data and metadata as encoded for storage.
+ *
+ * @param at.source what the ids are derived from
+ * @throws TypeError for events that do not fit their schema
+ */
+export function eventsToAppend<E extends DomainEvent>(
+  codec: EventCodec<E>,
+  events: readonly E[],
+  at: { readonly after: StreamRevision; readonly source: EntityId; readonly metadata: EventMetadata },
+): StreamEvent<E>[] {
+  const metadata = encodeMetadata(at.metadata);
+  return events.map((event, index) => ({
+    ...event,
+    data: codec.encode(event),
+    id: eventIdOf(at.source, index),
+    revision: streamRevision(at.after + 1 + index),
+    metadata,
+  }));
 }

@@ -1,0 +1,15 @@
+/** Streams of one entity or process each: folded, appended to at an exact revision, and kept in memory between commands. */
+export { appendExactly, eventsToAppend } from './append-exactly.ts';
+export {
+  emptyTip,
+  foldStream,
+  foldTail,
+  foldUntil,
+  type HistoryPoint,
+  latestTime,
+  parseStreamName,
+  streamName,
+  type StreamType,
+  type Tip,
+} from './fold-stream.ts';
+export { TipCache } from './tip-cache.ts';

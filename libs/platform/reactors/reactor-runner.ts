@@ -45,7 +45,11 @@ interface Held {
 }
 
 const MAX_HELD = 20_000;
-const CONCURRENCY = 10;
+/**
+ * For steps that wait for the stores alone: running more of them at a time ends none sooner, and fills the event loop, which
+ * other work of the process needs as well.
+ */
+const CONCURRENCY = 8;
 /** Longest time that a worker that stops waits for steps under way. */
 const STOP_GRACE_MS = 5_000;
 

@@ -51,7 +51,7 @@ export interface GivenUp {
 }
 
 export interface ReactorLimits {
-  /** Events handled at the same time by one worker, in each lane. Default 10. */
+  /** Events handled at the same time by one worker, in each lane. Default 8. */
   readonly concurrency?: number;
   /** Those of them that one organization may have. Default: half of `concurrency`, rounded up. */
   readonly perOrganization?: number;

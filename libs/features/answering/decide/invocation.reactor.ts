@@ -97,7 +97,7 @@ export function invocationReactor(parts: InvocationParts) {
       return [];
     },
     // Messages that wait for the model leave room for others.
-    limits: { concurrency: MAX_QUESTIONS + 16 },
+    limits: parts.relevance.asksModel ? { concurrency: MAX_QUESTIONS + 16 } : {},
   });
 }
 

@@ -20,12 +20,12 @@ interface PromptsDeps
 }
 
 /**
- * Prompts that this process posts at a time, and reads of the log for the runs that it waits for. If hundreds of requests
- * arrive together, their steps would otherwise stay together, and other requests wait for the event loop meanwhile. Beyond
- * the queues, prompts are 429 (of the organization) or 503.
+ * Prompts that this process begins at a time, from the look-up of the agent to the open stream, and reads of the log for the
+ * runs that it waits for. If hundreds of requests arrive together, their steps would otherwise stay together, and other
+ * requests wait for the event loop meanwhile. Beyond the queues, prompts are 429 (of the organization) or 503.
  */
-const POSTING = { permits: 16, permitsOfGroup: 8, maxWaitingInGroup: 1_000, maxWaiting: 10_000 };
-const LOOKS = { permits: 8, permitsOfGroup: 4 };
+const POSTING = { permits: 8, permitsOfGroup: 4, maxWaitingInGroup: 1_000, maxWaiting: 10_000 };
+const LOOKS = { permits: 4, permitsOfGroup: 2 };
 
 export const promptsModule = {
   name: 'prompts',

@@ -20,7 +20,7 @@ import type { Platform } from '#libs/platform/runtime/index.ts';
 import { streamName } from '#libs/platform/streams/index.ts';
 
 import { answerOf, deactivated, idsOf, type ShownIds } from './prompt.answer.ts';
-import { postDirectly, type PostedPrompt, type PromptParts } from './prompt.post.ts';
+import { begin, postDirectly, type PostedPrompt, type PromptParts } from './prompt.post.ts';
 import { endOf, type RunWatchParts } from './run-watch.ts';
 
 export interface PromptRouteParts extends PromptParts, RunWatchParts {
@@ -82,9 +82,12 @@ export function promptRoute(app: HttpApp, parts: PromptRouteParts): void {
       }),
     },
     async (request, reply) => {
-      const agent = await agentInLog(request.principal.organizationId, request.params.id, parts);
-      requireAnswering(agent, parts);
-      const posted = await postDirectly(commandContext(request), { agent, text: request.body.prompt }, parts);
+      const { organizationId } = request.principal;
+      const posted = await begin(organizationId, parts, async () => {
+        const agent = await agentInLog(organizationId, request.params.id, parts);
+        requireAnswering(agent, parts);
+        return postDirectly(commandContext(request), { agent, text: request.body.prompt }, parts);
+      });
       const shown = idsOf(posted);
       const message = await awaitAnswer(request, reply, { posted, shown }, parts);
       setPosition(request, reply, { stream: streamName(CHANNEL, posted.channelId), revision: posted.revision });

@@ -96,23 +96,26 @@ export function channelOf(
 }
 
 /**
+ * Runs what one prompt needs before its run: until then it waits without work.
+ *
+ * @throws HttpError 429 and `Fault` `overloaded` if too many prompts wait; the errors of `work`
+ */
+export function begin<T>(
+  group: EntityId,
+  { posting }: Pick<PromptParts, 'posting'>,
+  work: () => Promise<T>,
+): Promise<T> {
+  const detail = 'Too many prompts wait to be posted';
+  return inTurn(posting, { group, signal: undefined, detail, retryAfterSeconds: 1 }, work);
+}
+
+/**
  * Posts a prompt in a channel, which is created if it does not exist.
  *
  * @returns null if the channel is archived, unless an earlier run of the command has posted there
- * @throws HttpError 429 and `Fault` `overloaded` if too many prompts wait; the faults of commands
+ * @throws the faults of commands
  */
-export function postIn(
-  context: CommandContext,
-  channel: ChannelCreated,
-  prompt: Prompt,
-  parts: PromptParts,
-): Promise<PostedPrompt | null> {
-  const detail = 'Too many prompts wait to be posted';
-  const turn = { group: context.organizationId, signal: undefined, detail, retryAfterSeconds: 1 };
-  return inTurn(parts.posting, turn, () => post(context, channel, prompt, parts));
-}
-
-async function post(
+export async function postIn(
   context: CommandContext,
   channel: ChannelCreated,
   prompt: Prompt,

@@ -28,7 +28,7 @@ import {
   requireAnswering,
   runErrors,
 } from './prompt.http.ts';
-import { channelOf, type PostedPrompt, postIn } from './prompt.post.ts';
+import { begin, channelOf, type PostedPrompt, postIn } from './prompt.post.ts';
 
 export interface PublicPromptParts extends Omit<PromptRouteParts, 'agents'> {
   readonly agents: Pick<Agents, 'publicAgent'>;
@@ -108,13 +108,11 @@ async function answer(request: PublicRequest, reply: FastifyReply, agent: Agent,
     throw invalidBody(request.body, 'conversation_id', 'there is no such conversation with this agent');
   }
   requireAnswering(agent, parts);
-  await takeFromBudget(contextOf(request, agent), agent, parts);
-  const posted = await post(
-    contextOf(request, agent),
-    agent,
-    { text: prompt, channelId: known as string | null },
-    parts,
-  );
+  const posted = await begin(agent.organizationId, parts, async () => {
+    await takeFromBudget(contextOf(request, agent), agent, parts);
+    const said = { text: prompt, channelId: known as string | null };
+    return post(contextOf(request, agent), agent, said, parts);
+  });
   const shown = { conversation_id: tokens.seal([context], posted.channelId) };
   return { message: await awaitAnswer(request, reply, { posted, shown }, parts), ...shown };
 }

@@ -24,7 +24,7 @@ import {
 import { outcomeOf } from './prompt.answer.ts';
 import { cursorOf, resumedPrompt, type ResumedPrompt } from './prompt.cursor.ts';
 import { agentInLog, promptBody, promptParams, type PromptRouteParts, requireAnswering } from './prompt.http.ts';
-import { postDirectly, type PostedPrompt } from './prompt.post.ts';
+import { begin, postDirectly, type PostedPrompt } from './prompt.post.ts';
 import { endOf } from './run-watch.ts';
 import { TurnFrames } from './turn-frames.ts';
 import { TurnStream } from './turn-stream.ts';
@@ -59,10 +59,13 @@ export function streamPromptRoute(app: HttpApp, parts: StreamPromptParts): void 
     { preHandler: refuseIfMatch, config: { ...config, handlesIdempotencyKey: true }, schema },
     async (request, reply) => {
       requireEventStreams(request);
-      const agent = await agentInLog(request.principal.organizationId, request.params.id, parts);
-      const resumed = await resumedPrompt(request, agent, parts.store);
-      const started = resumed ?? (await newPrompt(request, agent, request.body.prompt, parts));
-      return openTurnStream(request, reply, { isNew: resumed === null, ...started }, parts);
+      const { organizationId } = request.principal;
+      return begin(organizationId, parts, async () => {
+        const agent = await agentInLog(organizationId, request.params.id, parts);
+        const resumed = await resumedPrompt(request, agent, parts.store);
+        const started = resumed ?? (await newPrompt(request, agent, request.body.prompt, parts));
+        return openTurnStream(request, reply, { isNew: resumed === null, ...started }, parts);
+      });
     },
   );
 }

@@ -20,11 +20,8 @@ import { toolsOf } from '../tools/toolset.ts';
 /** Longest time of a step; a model has less. */
 const STEP_TIMEOUT_MS = 180_000;
 
-/**
- * Steps at a time where no model is configured: such steps wait for no other server, so running more of them at a time ends none
- * sooner, and delays the other work of the process.
- */
-const UNAIDED = 16;
+/** Steps at a time that wait for a model. */
+const AIDED = 256;
 
 /**
  * Moves runs on: each step of the model and each tool call is one event, which triggers the next one, so a step that a
@@ -61,7 +58,7 @@ export function agentRuns(parts: RunParts) {
       const why = reason === 'deadline' ? 'the run took too long' : 'a step of the run failed repeatedly';
       return [failed(reason, why)];
     },
-    limits: { concurrency: parts.model === null ? UNAIDED : 256, stepTimeoutMs: STEP_TIMEOUT_MS },
+    limits: { ...(parts.model !== null && { concurrency: AIDED }), stepTimeoutMs: STEP_TIMEOUT_MS },
   });
 }
 
@@ -90,7 +87,6 @@ export function runEndings(parts: RunParts) {
       return [{ type: 'RunEndShown.v1', data: {} }];
     },
     giveUp: () => [{ type: 'RunEndShown.v1', data: {} }],
-    limits: { concurrency: 32 },
   });
 }
 

@@ -109,6 +109,5 @@ export function runTurns(parts: TurnParts) {
       return [];
     },
     giveUp: () => [],
-    limits: { concurrency: 32 },
   });
 }

@@ -128,7 +128,7 @@ describe('a prompt', () => {
     } finally {
       spy.mockRestore();
     }
-    expect(Math.max(...sizes)).toBeLessThanOrEqual(8);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(4);
   });
 
   it('of a service is in a channel of its own', async () => {

@@ -1,38 +1,65 @@
 /*
- * The list of modules: what all features contribute to each role, and what they use of each other. Composed by hand, so
- * that the path of a request can be read.
+ * The list of modules, and the features on the stores of a process: each is created by one call, from features above it.
+ * Composed by hand, so that the path of a request can be read.
  */
-import { agentsModule } from '#libs/features/agents/index.ts';
-import { invocationsModule, promptsModule, runsModule } from '#libs/features/answering/index.ts';
+import { agentRoutes, Agents, agentsModule, AgentTools, Inboxes } from '#libs/features/agents/index.ts';
+import {
+  createInvocations,
+  createPrompts,
+  createRuns,
+  invocationsModule,
+  promptsModule,
+  runsModule,
+} from '#libs/features/answering/index.ts';
 import {
   CHANNEL,
   CHANNEL_READ_MODEL,
   channelBefore,
+  channelRoutes,
+  Channels,
   channelsModule,
-  type Channels,
 } from '#libs/features/channels/index.ts';
-import { crawlsModule } from '#libs/features/crawls/index.ts';
-import { documentsModule, type MediaFiles } from '#libs/features/documents/index.ts';
-import { interactionsModule, openBefore, openSequences } from '#libs/features/interactions/index.ts';
-import { keysModule } from '#libs/features/keys/index.ts';
-import { knowledgeModule } from '#libs/features/knowledge/index.ts';
-import { mediaModule } from '#libs/features/media/index.ts';
-import { Applications, organizationsModule } from '#libs/features/organizations/index.ts';
-import { ReactionAnnotations, reactionsModule } from '#libs/features/reactions/index.ts';
-import { realtimeModule } from '#libs/features/realtime/index.ts';
-import { reportsModule } from '#libs/features/reports/index.ts';
-import { usersModule, type Users } from '#libs/features/users/index.ts';
+import { crawlEntity, crawlReactors, crawlRoutes, crawlsModule } from '#libs/features/crawls/index.ts';
+import {
+  documentReactors,
+  documentRoutes,
+  Documents,
+  documentsModule,
+  IngestedDocuments,
+  openExtractionPool,
+} from '#libs/features/documents/index.ts';
+import {
+  createInteractions,
+  interactionsModule,
+  openBefore,
+  openSequences,
+} from '#libs/features/interactions/index.ts';
+import { KeyAuthenticator, KeyChanges, KeyDirectory, keyRoutes, Keys, keysModule } from '#libs/features/keys/index.ts';
+import { knowledgeModule, openKnowledge } from '#libs/features/knowledge/index.ts';
+import { mediaItemRoutes, MediaItems, mediaModule, mediaReactors } from '#libs/features/media/index.ts';
+import {
+  Applications,
+  organizationRoutes,
+  Organizations,
+  organizationsModule,
+} from '#libs/features/organizations/index.ts';
+import { createReactions, ReactionAnnotations, reactionsModule } from '#libs/features/reactions/index.ts';
+import { createRealtime } from '#libs/features/realtime/index.ts';
+import { reportEntity, reportReactors, reportRoutes, reportsModule } from '#libs/features/reports/index.ts';
+import { Directory, userRoutes, Users, usersModule } from '#libs/features/users/index.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CorruptEventError } from '#libs/kernel/faults.ts';
 import { CommandHandler, runnerOfEvents, runnerOfPart } from '#libs/platform/commands/index.ts';
+import { type Config, DEFAULT_PROMPT_LIMITS, DEFAULT_UPLOAD_LIMITS } from '#libs/platform/config/index.ts';
+import { Entities } from '#libs/platform/entity/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import { PublicMessages } from '#libs/platform/live/index.ts';
+import { toolServers } from '#libs/platform/mcp/index.ts';
+import type { AnyReactor } from '#libs/platform/reactors/index.ts';
 import { composeProjections, withHistory, type AnyProjection, type EntityRef } from '#libs/platform/readmodel/index.ts';
 import {
   type Core,
   type Module,
-  type ModuleInstance,
   openCore,
   openReadModels,
   type Platform,
@@ -57,7 +84,6 @@ const MODULES: readonly Module[] = [
   runsModule,
   invocationsModule,
   promptsModule,
-  realtimeModule,
 ];
 
 /** Channels, interactions and reactions write to the same streams: one revision orders all that happens in a channel. */
@@ -93,137 +119,134 @@ export function composeReadModels(platform: Platform, projections = PROJECTIONS)
   return openReadModels(platform, projections);
 }
 
+/** Settings of features. */
+export type FeatureConfig = Pick<Config, 'embedding' | 'modelContextTokens' | 'relevance' | 'prompts' | 'uploads'>;
+
+/** As without variables. */
+const DEFAULTS: FeatureConfig = {
+  embedding: null,
+  modelContextTokens: 24_000,
+  relevance: { timeoutMs: 5_000 },
+  prompts: DEFAULT_PROMPT_LIMITS,
+  uploads: DEFAULT_UPLOAD_LIMITS,
+};
+
 /** All features on the stores of one process, which creates them once: commands of one channel share one queue. */
 export type Features = ReturnType<typeof composeFeatures>;
 
-export function composeFeatures(platform: Platform) {
+// One list, which is read from top to bottom.
+// oxlint-disable-next-line max-lines-per-function
+export function composeFeatures(platform: Platform, config: Partial<FeatureConfig> = {}) {
+  const { embedding, modelContextTokens: maxTokens, relevance, prompts: limits, uploads } = { ...DEFAULTS, ...config };
   const core = openCore(platform, PROJECTIONS);
-  const organizations = organizationsModule.create(core, {
-    summarizeUser: (...user) => users.users.summary(...user),
-    onApplicationChanged: () => keys.changes.announceOrganization(),
-  });
-  const keys = keysModule.create(core, organizations);
-  const users = usersModule.create(core, { ...organizations, onDeactivated: announcing(keys.changes) });
-  const directory = directoryOf(users.users, new Applications(organizations.organizations, keys.changes));
 
+  // 1. Look-ups of other features.
+  const keyChanges = new KeyChanges(core);
+  const users = new Users(core, keyChanges);
+  const organizations = new Organizations(core, users);
+  const keys = new Keys(core, keyChanges);
+  const authenticator = new KeyAuthenticator({ directory: new KeyDirectory(core), changes: keyChanges });
+  const directory = new Directory(users, new Applications(organizations, keyChanges));
+  const agents = new Agents(core);
+  const agentTools = new AgentTools({ servers: toolServers(core.fetcher), agents });
+  const inboxes = new Inboxes(core);
+
+  // 2. What agents know, and where that comes from.
+  const knowledge = openKnowledge(core, embedding);
+  const extraction = openExtractionPool(core);
+  const documents = new Documents(core);
+  const ingestedDocuments = new IngestedDocuments(documents, { knowledge, pool: extraction });
+  const crawls = new Entities(crawlEntity, core);
+  const reports = new Entities(reportEntity, core);
+  const media = new MediaItems(core);
+
+  // 3. Channels.
   const runner = channelRunner(core);
-  const interactions = interactionsModule.create(core, {
+  const annotations = new ReactionAnnotations(core.collections);
+  const interactions = createInteractions(core, { runner: runnerOfEvents(runner), annotations, directory });
+  const reactions = createReactions({
     runner: runnerOfEvents(runner),
-    annotations: new ReactionAnnotations(core.collections),
-    directory,
-  });
-  const reactions = reactionsModule.create(core, {
-    runner: runnerOfEvents(runner),
+    annotations,
     interactions: interactions.queries,
-    ...directory,
+    users: directory,
   });
-  const sources = sourcesOf(core, { file: (organizationId, id) => inChannels.media.file(organizationId, id) });
-  const toAnswer = { ...sources, ...organizations, ...users, ...directory, interactions, reactions };
-  const answering = answeringOf(core, toAnswer, () => channels.channels);
-  const channels = channelsModule.create(core, {
-    ...toAnswer,
-    runner: runnerOfPart(runner, 'channel'),
-    interactions: interactions.ofChannel,
-    agents: { agent: (organizationId, id) => answering.agents.agents.find(organizationId, id) },
-  });
-  const ofChannels = { ...channels, interactions, realtime: () => realtime };
-  const inChannels = inChannelsOf(core, { ...toAnswer, ...answering, ...ofChannels });
-  const others = [...Object.values(sources), ...Object.values(answering), ...Object.values(inChannels)];
-  const realtime = realtimeModule.create(core, {
+  const channels = new Channels(core, runnerOfPart(runner, 'channel'), interactions.ofChannel);
+
+  // 4. Answers of agents.
+  const answering = { agents, channels, interactions, directory, knowledge };
+  const runs = createRuns(core, { ...answering, agentTools, inboxes, reactions, extraction, maxTokens });
+  const invocations = createInvocations(core, { ...answering, runs: runs.runs, relevance });
+
+  // 5. Protocols.
+  const realtime = createRealtime(core, {
     channelEvents: { projection: channelEvents, stateBefore: stateOfChannelBefore(core) },
-    channels: channels.channels,
-    keys,
-    modules: [interactions, reactions, channels, organizations, users, keys, ...others],
+    channels,
+    authenticator,
+    keyChanges,
+    commands: [...interactions.liveCommands, ...reactions.liveCommands, ...runs.liveCommands],
+    values: interactions.liveValues,
     liveEvents: MODULES.flatMap(({ liveEvents }) => liveEvents ?? []),
     publicEvents: publicEventTypes,
   });
+  const prompts = createPrompts(core, {
+    agents,
+    users,
+    organizations,
+    channels,
+    interactions,
+    runs: runs.runs,
+    invocations: invocations.invocations,
+    realtime,
+    limits,
+  });
+
+  const reactors: readonly AnyReactor[] = [
+    ...documentReactors({ documents, ingestedDocuments, knowledge, pool: extraction }),
+    ...crawlReactors(core, { knowledge, documents, ingestedDocuments, extraction }),
+    ...reportReactors(core, knowledge, maxTokens),
+    ...runs.reactors,
+    ...mediaReactors(core, { knowledge, documents, interactions }),
+    ...invocations.reactors,
+  ];
   return {
     projector: core.projector,
     reader: core.reader,
     state: core.state,
-    organizations: organizations.organizations,
-    users: users.users,
-    keys: keys.keys,
-    keyChanges: keys.changes,
-    startAuthenticator: keys.startAuthenticator,
+    organizations,
+    users,
+    keys,
+    keyChanges,
+    /** Subscribes the authenticator to changes of keys until `stop` is called. */
+    startAuthenticator: () => ({ authenticator, stop: keyChanges.subscribe(authenticator) }),
     interactions,
     reactions,
-    channels: channels.channels,
+    channels,
     realtime,
-    knowledge: sources.knowledge.knowledge,
-    documents: sources.documents.documents,
-    agents: answering.agents.agents,
-    runs: answering.runs.runs,
-    ...contributionsOf([interactions, reactions, realtime, channels, ...others, organizations, users, keys]),
-  };
-}
-
-/** What agents know, and where that comes from. */
-function sourcesOf(core: Core, media: MediaFiles) {
-  const knowledge = knowledgeModule.create(core);
-  const documents = documentsModule.create(core, { ...knowledge, media });
-  const crawls = crawlsModule.create(core, { ...knowledge, ...documents });
-  const reports = reportsModule.create(core, knowledge);
-  return { knowledge, documents, crawls, reports };
-}
-
-function announcing(changes: ReturnType<typeof keysModule.create>['changes']) {
-  return (organizationId: EntityId, userId: EntityId) =>
-    changes.announce({ kind: 'user-deactivated', organizationId, userId });
-}
-
-type PartsOfAnswering = ReturnType<typeof sourcesOf> &
-  ReturnType<typeof directoryOf> &
-  Pick<ReturnType<typeof organizationsModule.create>, 'summarize'> & {
-    readonly interactions: ReturnType<typeof interactionsModule.create>;
-    readonly reactions: ReturnType<typeof reactionsModule.create>;
-  };
-
-/** Agents, and their answers in channels. */
-function answeringOf(
-  core: Core,
-  { knowledge, documents, summarize, ...parts }: PartsOfAnswering,
-  channelsOf: () => Pick<Channels, 'agentsIn' | 'runConcurrency'>,
-) {
-  const agents = agentsModule.create(core, { ...knowledge, summarize });
-  const channels: ReturnType<typeof channelsOf> = {
-    agentsIn: (...channel) => channelsOf().agentsIn(...channel),
-    runConcurrency: (...channel) => channelsOf().runConcurrency(...channel),
-  };
-  return { agents, runs: runsModule.create(core, { ...parts, ...knowledge, ...documents, ...agents, channels }) };
-}
-
-type PartsInChannels = Omit<PartsOfAnswering, 'reactions'> &
-  ReturnType<typeof answeringOf> &
-  Pick<ReturnType<typeof channelsModule.create>, 'channels'> &
-  Pick<Parameters<typeof promptsModule.create>[1], 'realtime'>;
-
-/** The files of channels, which agents answer their messages, and prompts. */
-function inChannelsOf(core: Core, { knowledge, documents, agents, runs, interactions, ...parts }: PartsInChannels) {
-  const media = mediaModule.create(core, { ...knowledge, ...documents, ...parts, interactions });
-  const invocations = invocationsModule.create(core, {
-    ...parts,
-    ...knowledge,
-    ...agents,
-    interactions: interactions.commands,
-    requestRun: (context, run) => runs.runs.request(context, run),
-  });
-  const prompts = promptsModule.create(core, {
-    ...parts,
-    ...agents,
-    ...runs,
-    ...invocations,
-    interactions,
-    users: parts,
-  });
-  return { media, invocations, prompts };
-}
-
-function contributionsOf(modules: readonly ModuleInstance[]) {
-  return {
+    knowledge,
+    documents,
+    agents,
+    runs: runs.runs,
     /** Declares all routes of the API. The OpenAPI document lists them in this order. */
-    routes: (app: HttpApp): void => modules.forEach(({ routes }) => routes?.(app)),
-    reactors: modules.flatMap(({ reactors }) => reactors ?? []),
+    routes(app: HttpApp): void {
+      interactions.routes(app);
+      reactions.routes(app);
+      realtime.routes(app);
+      channelRoutes(app, { channels, directories: { users, agents, organizations } });
+      knowledge.routes(app);
+      documentRoutes(app, { documents, knowledge, media });
+      crawlRoutes(app, { crawls, knowledge, fetcher: core.fetcher });
+      reportRoutes(app, reports, knowledge);
+      agentRoutes(app, { agents, agentTools, inboxes, knowledge, organizations, fetcher: core.fetcher });
+      runs.routes(app);
+      mediaItemRoutes(app, core, { media, knowledge, channels, limits: uploads });
+      invocations.routes(app);
+      prompts.routes(app);
+      organizationRoutes(app, { organizations, users, announcements: keyChanges });
+      userRoutes(app, { users, organizations });
+      keyRoutes(app, { keys, organizations });
+    },
+    /** Effects that follow from events; run by the role `worker`. */
+    reactors,
   };
 }
 
@@ -244,14 +267,4 @@ function channelRunner(core: Core) {
     ({ channel }) => channel?.changedRevision ?? null,
     core.commandOptions,
   );
-}
-
-/** What interactions and reactions look up about users and their organization. */
-function directoryOf(users: Users, applications: Applications) {
-  return {
-    user: (organizationId: EntityId, userId: EntityId) => users.user(organizationId, userId),
-    nameOf: async (organizationId: EntityId, userId: EntityId) =>
-      (await users.user(organizationId, userId))?.displayName ?? null,
-    application: (organizationId: EntityId) => applications.of(organizationId),
-  };
 }

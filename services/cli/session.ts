@@ -52,16 +52,14 @@ export async function openSession(config: Config, options: SessionOptions = {}):
       fetch: { allowHosts: config.fetchAllowHosts },
       blobsDir: join(config.dataDir, 'blobs'),
       blobsS3: config.mediaS3,
-      embedding: config.embedding,
       model: config.model,
-      modelContextTokens: config.modelContextTokens,
       // With the search indexes and vectors of the Parley of this folder.
       cacheDir: folder,
     });
     stops.add('clients of the stores', () => platform.close());
     await waitForRedis(platform.redis, REDIS_WAIT_MS);
     if (!acceptLostEvents) await refuseLostLog(platform);
-    const features = composeFeatures(platform);
+    const features = composeFeatures(platform, config);
     // A projector would refuse a log that lacks events; the rebuild that accepts it reads the log itself.
     if (ours && catchUp && !acceptLostEvents) await project(platform, features, config, stops);
     return { platform, features, isAlone: ours, close: async () => void (await stops.stop()) };

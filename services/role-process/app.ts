@@ -78,13 +78,8 @@ async function start(
     log,
     metrics,
     fetch: { allowHosts: config.fetchAllowHosts },
-    embedding: config.embedding,
     model: config.model,
-    modelContextTokens: config.modelContextTokens,
-    relevance: config.relevance,
     tracing: config.tracing,
-    prompts: config.prompts,
-    uploads: config.uploads,
     blobsDir: join(config.dataDir, 'blobs'),
     blobsS3: config.mediaS3,
     stopping: stops.stopping,
@@ -92,7 +87,7 @@ async function start(
   stops.add('clients of the stores', () => platform.close());
   const check = startLogCheck(platform);
   stops.add('log check', () => check.stop());
-  const context = { platform, features: composeFeatures(platform), logChecked: check.passed };
+  const context = { platform, features: composeFeatures(platform, config), logChecked: check.passed };
   if (role.bootstraps) {
     const job = await startBootstrap(context, config.bootstrapKey);
     stops.add('bootstrap', () => job.stop());

@@ -98,13 +98,8 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
     stopping: stops.stopping,
     tokenSecret: config.tokenSecret ?? `of ${folder.instanceId}`,
     fetch: { allowHosts: config.fetchAllowHosts },
-    embedding: config.embedding,
     model: config.model,
-    modelContextTokens: config.modelContextTokens,
-    relevance: config.relevance,
     tracing: config.tracing,
-    prompts: config.prompts,
-    uploads: config.uploads,
     temporaryIn: folder.path,
     cacheDir: folder.path,
     blobsDir: join(folder.path, 'blobs'),
@@ -114,7 +109,7 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
   await folder.publish(stores);
 
   // 3. Checks that the read models were built from this log, and creates the first key.
-  const features = composeFeatures(platform);
+  const features = composeFeatures(platform, config);
   const begun = beginOnLog({ platform, features }, { ...config, dataDir: folder.path }, parts);
   const { firstKey, isChecked } = await servingHealth(platform, config, begun);
   const check = isChecked ? null : startLogCheck(platform);

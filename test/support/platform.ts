@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { openPlatform, type Platform, type PlatformOptions } from '#libs/platform/runtime/index.ts';
 import { waitForRedis } from '#libs/platform/redis/index.ts';
+import type { FeatureConfig } from '#services/features.ts';
 
 import { startTestEventStore, type TestEventStore } from './event-store.ts';
 import { type EmptyRedis, startEmptyRedis, startTestRedis, type TestRedis } from './redis.ts';
@@ -10,12 +11,13 @@ import { type EmptyRedis, startEmptyRedis, startTestRedis, type TestRedis } from
 /** New stores, and the platform on them. */
 export interface TestPlatform<R extends EmptyRedis = EmptyRedis> {
   readonly platform: Platform;
+  readonly config: Partial<FeatureConfig>;
   readonly redis: R;
   readonly eventStore: TestEventStore;
   stop(): Promise<void>;
 }
 
-export interface TestPlatformOptions {
+export interface TestPlatformOptions extends Partial<FeatureConfig> {
   /** For tests that kill or configure Redis. */
   readonly redis?: 'own';
   /** In a process of its own, which disconnects a silent client after twice this time. Default: in a thread. */
@@ -23,12 +25,8 @@ export interface TestPlatformOptions {
   readonly fetch?: PlatformOptions['fetch'];
   readonly blobsDir?: string;
   readonly blobsS3?: PlatformOptions['blobsS3'];
-  readonly embedding?: PlatformOptions['embedding'];
   readonly model?: PlatformOptions['model'];
   readonly tracing?: PlatformOptions['tracing'];
-  readonly prompts?: PlatformOptions['prompts'];
-  readonly uploads?: PlatformOptions['uploads'];
-  readonly relevance?: PlatformOptions['relevance'];
 }
 export type WithOwnRedis = TestPlatformOptions & { readonly redis: 'own' };
 
@@ -49,16 +47,13 @@ export async function startTestPlatform(options?: TestPlatformOptions): Promise<
     ...(options?.fetch && { fetch: options.fetch }),
     ...(options?.blobsDir !== undefined && { blobsDir: options.blobsDir }),
     ...(options?.blobsS3 && { blobsS3: options.blobsS3 }),
-    embedding: options?.embedding ?? null,
     ...(options?.model && { model: options.model }),
     ...(options?.tracing && { tracing: options.tracing }),
-    ...(options?.prompts && { prompts: options.prompts }),
-    ...(options?.uploads && { uploads: options.uploads }),
-    ...(options?.relevance && { relevance: options.relevance }),
   });
   await waitForRedis(platform.redis, 5_000);
   return {
     platform,
+    config: options ?? {},
     redis,
     eventStore,
     async stop() {

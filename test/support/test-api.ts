@@ -66,7 +66,7 @@ export async function startTestApi(options?: TestPlatformOptions): Promise<TestA
   const stores = await startTestPlatform(options);
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-test-api-'));
   const { platform } = stores;
-  const context = roleContext(platform);
+  const context = roleContext(platform, stores.config);
   const { features } = context;
   const first = await bootstrap({
     store: platform.store,
@@ -136,7 +136,7 @@ async function startInstanceOfItsOwn(stores: TestPlatform): Promise<TestInstance
   const redis = connectRedis(stores.redis.url);
   await waitForRedis(redis, 5_000);
   const platform = { ...stores.platform, redis, readModel: new ReadModel(redis) };
-  const instance = await startInstance(roleContext(platform));
+  const instance = await startInstance(roleContext(platform, stores.config));
   return {
     ...instance,
     async stop() {

@@ -3,9 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 
 import type { Knowledge } from '#libs/features/knowledge/index.ts';
-import type { OrganizationSummary } from '#libs/features/organizations/index.ts';
+import type { Organizations } from '#libs/features/organizations/index.ts';
 import { faultAfterWrite } from '#libs/kernel/faults.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
 import { EntityReplies, type EntityResult, type NotFound } from '#libs/platform/entity/index.ts';
 
 import { agentEntity, type Agents } from './agent.read.ts';
@@ -18,8 +17,7 @@ export interface AgentReplyParts {
   readonly agents: Agents;
   readonly agentTools: Pick<AgentTools, 'of'>;
   readonly knowledge: Pick<Knowledge, 'graph'>;
-  /** The contract's summary of an organization; null for one that does not exist. */
-  readonly summarize: (organizationId: EntityId) => Promise<OrganizationSummary | null>;
+  readonly organizations: Pick<Organizations, 'summary'>;
 }
 
 /** @throws Fault `outcome_unknown` where a name cannot be read: the agent has changed; the error of the rejection */
@@ -60,9 +58,9 @@ export async function withName(
 export async function withNames(
   agents: readonly AgentResource[],
   { organizationId, scopes }: FastifyRequest['principal'],
-  { knowledge, summarize }: AgentReplyParts,
+  { knowledge, organizations }: AgentReplyParts,
 ): Promise<AgentResource[]> {
-  const organization = agents.length === 0 ? null : await summarize(organizationId);
+  const organization = agents.length === 0 ? null : await organizations.summary(organizationId);
   return Promise.all(
     agents.map(async (agent) => {
       const graph = agent.knowledge_graph && (await knowledge.graph(organizationId, agent.knowledge_graph.id));

@@ -7,7 +7,7 @@ import { AgentTools } from './agent.tools.ts';
 it('keeps lists of servers within a bound for all of them together', async () => {
   const listed: string[] = [];
   const tools = new AgentTools({
-    tokenOf: () => null,
+    agents: { tokenOf: () => null },
     servers: {
       list: ({ url }) => {
         listed.push(url);

@@ -64,8 +64,10 @@ export interface AgentOfTools extends Pick<Agent, 'id'> {
 
 export interface AgentToolsParts {
   readonly servers: ToolServers;
-  /** Null for a token that cannot be opened. */
-  readonly tokenOf: (agent: Pick<Agent, 'id'>, sealedToken: string) => string | null;
+  readonly agents: {
+    /** Null for a token that cannot be opened. */
+    tokenOf(agent: Pick<Agent, 'id'>, sealedToken: string): string | null;
+  };
 }
 
 interface SearchOptions {
@@ -114,7 +116,7 @@ export class AgentTools {
     { signal, isFresh }: { readonly signal: AbortSignal; readonly isFresh: boolean },
   ): Promise<FoundServer> {
     const { name, url, sealedToken } = server;
-    const token = sealedToken === null ? null : this.#parts.tokenOf(agent, sealedToken);
+    const token = sealedToken === null ? null : this.#parts.agents.tokenOf(agent, sealedToken);
     const nothing = {
       name,
       access: { url, token, group: agent.id },

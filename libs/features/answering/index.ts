@@ -1,4 +1,4 @@
 /** Answers of agents: which agents answer a message (decide), their runs, and prompts. */
-export { invocationsModule } from './decide/module.ts';
-export { promptsModule } from './prompt/module.ts';
-export { runsModule } from './run/module.ts';
+export { createInvocations, invocationsModule } from './decide/module.ts';
+export { createPrompts, promptsModule } from './prompt/module.ts';
+export { createRuns, runsModule } from './run/module.ts';

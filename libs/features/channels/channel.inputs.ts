@@ -34,15 +34,17 @@ export interface KnownAgent {
 
 /** Port: the agents of an organization. Returns null for missing agents and those of other organizations. */
 export interface AgentDirectory {
-  agent(organizationId: EntityId, agentId: EntityId): Promise<KnownAgent | null>;
+  find(organizationId: EntityId, agentId: EntityId): Promise<KnownAgent | null>;
 }
 
 /** What participants are looked up in when they join. */
 export interface Directories {
   readonly users: UserDirectory;
   readonly agents: AgentDirectory;
-  /** The contract's summary of an organization; null for one that does not exist. */
-  readonly summarize: (organizationId: EntityId) => Promise<OrganizationSummary | null>;
+  readonly organizations: {
+    /** The contract's summary of an organization; null for one that does not exist. */
+    summary(organizationId: EntityId): Promise<OrganizationSummary | null>;
+  };
 }
 
 type Location = readonly (string | number)[];
@@ -89,7 +91,7 @@ export async function channelToCreate(
 export async function participantToAdd(
   context: CommandContext,
   input: ParticipantInput,
-  { users, agents, summarize }: Directories,
+  { users, agents, organizations }: Directories,
   at: Location = ['body'],
 ): Promise<Participant> {
   const participantId = derivedId(context.commandId, `participant ${at.join('.')}`);
@@ -105,10 +107,10 @@ export async function participantToAdd(
     case 'external_agent':
       return { type: input.type, participantId, agentMetadata: input.agent_metadata ?? null };
     case 'agent': {
-      const agent = await agents.agent(context.organizationId, input.id);
+      const agent = await agents.find(context.organizationId, input.id);
       if (agent === null) throw invalid([...at, 'id'], 'the organization has no such agent', input.id);
       if (!agent.isActive) throw invalid([...at, 'id'], 'the agent is deactivated', input.id);
-      return agentJoining(agent, await summarize(context.organizationId), participantId);
+      return agentJoining(agent, await organizations.summary(context.organizationId), participantId);
     }
   }
 }

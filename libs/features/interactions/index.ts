@@ -46,25 +46,26 @@ export const interactionsModule = {
   partOfChannel: withFrames(interactionsProjection, interactionFrame),
   publicEvents: publicInteractionEvents,
   liveEvents: interactionEventTypes,
-  create(core: Core, { runner, annotations, directory }: InteractionsDeps) {
-    const { reader, collections, history } = core;
-    const updates = new ToolCallUpdates(core);
-    const drafts = new Drafts(core, reader);
-    const tree = new InteractionTreeIndex(core);
-    const queries = new InteractionQueries({ reader, collections, history, annotations, tree, updates });
-    const commands = new InteractionCommands(runner, { updates, queries });
-    return {
-      commands,
-      queries,
-      drafts,
-      directory,
-      ofChannel: interactionsOfChannel(runner, core.store),
-      routes(app: HttpApp) {
-        interactionRoutes(app, { commands, queries, directory });
-        draftRoutes(app, drafts);
-      },
-      liveCommands: interactionLiveCommands({ commands, directory }),
-      liveValues: [drafts, updates],
-    };
-  },
 } satisfies Module;
+
+export function createInteractions(core: Core, { runner, annotations, directory }: InteractionsDeps) {
+  const { reader, collections, history } = core;
+  const updates = new ToolCallUpdates(core);
+  const drafts = new Drafts(core, reader);
+  const tree = new InteractionTreeIndex(core);
+  const queries = new InteractionQueries({ reader, collections, history, annotations, tree, updates });
+  const commands = new InteractionCommands(runner, { updates, queries });
+  return {
+    commands,
+    queries,
+    drafts,
+    directory,
+    ofChannel: interactionsOfChannel(runner, core.store),
+    routes(app: HttpApp) {
+      interactionRoutes(app, { commands, queries, directory });
+      draftRoutes(app, drafts);
+    },
+    liveCommands: interactionLiveCommands({ commands, directory }),
+    liveValues: [drafts, updates],
+  };
+}

@@ -1,19 +1,10 @@
 /** Input, permitted senders and errors of requests and socket commands about interactions. */
+import { type ActingAs, type Caller, mayActAs, UNAUTHENTICATED } from '#libs/kernel/acting.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import {
-  type ActingAs,
-  type Caller,
-  conflict,
-  invalid,
-  invalidBody,
-  mayActAs,
-  mayNotActAs,
-  notFound,
-  UNAUTHENTICATED,
-} from '#libs/platform/http/index.ts';
+import { conflict, invalid, invalidBody, mayNotActAs, notFound } from '#libs/platform/http/index.ts';
 
 import { MAX_DEPTH, MAX_OPEN, type InteractionRejection, type Post } from './interaction.ts';
 import type { ContentItem, ContentRole, InteractionParticipant } from './interaction.content.ts';

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { z } from 'zod';
 
+import type { EntityId } from '#libs/kernel/ids.ts';
 import { publishToRedis, subscribeToRedis, type Subscription } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
@@ -45,6 +46,10 @@ export class KeyChanges {
   async announce(change: KeyChange): Promise<void> {
     this.#pass(change);
     await this.#publishSoon(change);
+  }
+
+  announceDeactivation(organizationId: EntityId, userId: EntityId): Promise<void> {
+    return this.announce({ kind: 'user-deactivated', organizationId, userId });
   }
 
   /** As {@link announce}, of an organization. */

@@ -1,5 +1,6 @@
 /** Knowledge: graphs of facts, and search in them. One stream, `graph-<id>`, for each graph. */
 import type { EntityId } from '#libs/kernel/ids.ts';
+import type { EmbeddingConfig } from '#libs/platform/config/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
@@ -39,26 +40,30 @@ export interface Knowledge extends SearchableGraphs {
   prepareSearch(graphId: EntityId): void;
 }
 
-export const knowledgeModule = {
-  name: 'knowledge',
-  projections: [graphEntity.projection],
-  create(core: Core) {
-    const graphs = new Graphs(core);
-    const index = openGraphIndex(core);
-    const knowledge: Knowledge = {
-      graph: (organizationId, id) => graphs.find(organizationId, id),
-      learn: (context, id, facts) => graphs.learn(context, id, facts),
-      withdraw: (context, id, documentId, before) => graphs.withdraw(context, id, documentId, before),
-      search: async (organizationId, id, question) =>
-        (await graphs.find(organizationId, id)) && index.search(id, question),
-      facts: async (organizationId, id, ids) => (await graphs.find(organizationId, id)) && index.facts(id, ids),
-      prepareSearch: (id) => index.prepare(id),
-      newestGraphs: (organizationId, size) => graphs.newest(organizationId, size),
-    };
-    const routes = (app: HttpApp): void => {
+export const knowledgeModule = { name: 'knowledge', projections: [graphEntity.projection] } satisfies Module;
+
+/** @param embedding the endpoint that turns texts into vectors; null: search compares words alone */
+export function openKnowledge(
+  core: Core,
+  embedding: EmbeddingConfig | null,
+): Knowledge & { routes(app: HttpApp): void } {
+  const graphs = new Graphs(core);
+  const index = openGraphIndex(core, embedding);
+  const knowledge: Knowledge = {
+    graph: (organizationId, id) => graphs.find(organizationId, id),
+    learn: (context, id, facts) => graphs.learn(context, id, facts),
+    withdraw: (context, id, documentId, before) => graphs.withdraw(context, id, documentId, before),
+    search: async (organizationId, id, question) =>
+      (await graphs.find(organizationId, id)) && index.search(id, question),
+    facts: async (organizationId, id, ids) => (await graphs.find(organizationId, id)) && index.facts(id, ids),
+    prepareSearch: (id) => index.prepare(id),
+    newestGraphs: (organizationId, size) => graphs.newest(organizationId, size),
+  };
+  return {
+    ...knowledge,
+    routes(app) {
       graphRoutes(app, { graphs, index });
       searchRoutes(app, knowledge.search);
-    };
-    return { knowledge, routes };
-  },
-} satisfies Module;
+    },
+  };
+}

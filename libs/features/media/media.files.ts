@@ -1,12 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 
-import type { MediaFile } from '#libs/features/documents/index.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
 import { type Blob, type BlobStore, type ByteRange, missingBlob } from '#libs/platform/blobs/index.ts';
 import { notFound } from '#libs/platform/http/index.ts';
 
@@ -147,26 +144,4 @@ function rangeOf(request: FastifyRequest, etag: string, size: number): ByteRange
   const end = first === '' || last === '' ? size - 1 : Math.min(Number(last), size - 1);
   if (first !== '' && last !== '' && Number(last) < start) return null;
   return start > end ? 'unsatisfiable' : { start, end };
-}
-
-/** The file of an item, for documents. Null for a missing item, or one of another organization. */
-export async function fileOf(
-  media: MediaItems,
-  blobs: BlobStore,
-  organizationId: EntityId,
-  id: EntityId,
-): Promise<MediaFile | null> {
-  const item = await media.find(organizationId, id);
-  if (item === null) return null;
-  const { name, file, type } = item;
-  return {
-    name,
-    mimeType: file && (type?.mimeType ?? null),
-    bytes: file?.bytes ?? 0,
-    async read() {
-      const content = file && (await blobs.withFile(file, (path) => readFile(path)));
-      if (content === null) throw missingBlob();
-      return content;
-    },
-  };
 }

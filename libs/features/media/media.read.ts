@@ -1,4 +1,9 @@
-import { type Entities, entity } from '#libs/platform/entity/index.ts';
+import { readFile } from 'node:fs/promises';
+
+import type { MediaFile } from '#libs/features/documents/index.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { type BlobStore, missingBlob } from '#libs/platform/blobs/index.ts';
+import { Entities, entity, type EntityCore } from '#libs/platform/entity/index.ts';
 
 import {
   isSettled,
@@ -62,4 +67,28 @@ export const mediaEntity = entity<MediaState, MediaEvent, MediaFacets>({
   isEnded: isSettled,
 });
 
-export type MediaItems = Entities<MediaState, MediaEvent, MediaFacets>;
+export class MediaItems extends Entities<MediaState, MediaEvent, MediaFacets> {
+  readonly #blobs: BlobStore;
+
+  constructor(core: EntityCore & { readonly blobs: BlobStore }) {
+    super(mediaEntity, core);
+    this.#blobs = core.blobs;
+  }
+
+  /** The file of an item, for documents. Null for a missing item, or one of another organization. */
+  async file(organizationId: EntityId, id: EntityId): Promise<MediaFile | null> {
+    const item = await this.find(organizationId, id);
+    if (item === null) return null;
+    const { name, file, type } = item;
+    return {
+      name,
+      mimeType: file && (type?.mimeType ?? null),
+      bytes: file?.bytes ?? 0,
+      read: async () => {
+        const content = file && (await this.#blobs.withFile(file, (path) => readFile(path)));
+        if (content === null) throw missingBlob();
+        return content;
+      },
+    };
+  }
+}

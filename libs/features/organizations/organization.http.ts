@@ -11,8 +11,8 @@ import {
   text,
 } from '#libs/platform/http/index.ts';
 
-import { organizationResource, type Organizations, PLATFORM_SCOPE, type SummarizeUser } from './organization.read.ts';
-import { decideUpdate, organizationApplication } from './organization.ts';
+import { organizationResource, type Organizations, PLATFORM_SCOPE, type UserSummaries } from './organization.read.ts';
+import { decideUpdate, type Organization, organizationApplication } from './organization.ts';
 
 const name = text({ min: 1, max: 256, description: 'Name of the organization' });
 
@@ -45,9 +45,11 @@ const params = z.object({ id: idParam('Id of the organization') });
 
 export interface OrganizationRouteParts {
   readonly organizations: Organizations;
-  readonly summarizeUser: SummarizeUser;
-  /** Called after an organization has got another application. Never rejects. */
-  readonly onApplicationChanged: () => Promise<void>;
+  readonly users: UserSummaries;
+  readonly announcements: {
+    /** Called after an organization has got another application. Never rejects. */
+    announceOrganization(): Promise<void>;
+  };
 }
 
 const { requiring } = routesTagged('organizations');
@@ -55,23 +57,9 @@ const response = { 200: organizationSchema };
 
 export function organizationRoutes(
   app: HttpApp,
-  { organizations, summarizeUser, onApplicationChanged }: OrganizationRouteParts,
+  { organizations, users, announcements }: OrganizationRouteParts,
 ): void {
-  // The name of the owner changes without the organization.
-  const replies = new EntityReplies(
-    organizations,
-    {},
-    {
-      of: (shown) =>
-        Promise.all(
-          shown.map(async (organization) => {
-            const { id, ownerUserId } = organization;
-            const owner = ownerUserId === null ? null : await summarizeUser(id, ownerUserId);
-            return { ...organizationResource(organization), owner };
-          }),
-        ),
-    },
-  );
+  const replies = new EntityReplies(organizations, {}, { of: (shown) => withOwners(shown, users) });
 
   declareReads(app, replies, {
     path: '/api/v1/organizations',
@@ -119,13 +107,24 @@ export function organizationRoutes(
     async (request, reply) => {
       const id = await organizations.target(request.principal, request.params.id);
       const { name, application, owner_id: ownerUserId } = request.body;
-      if (ownerUserId && (await summarizeUser(id, ownerUserId)) === null) {
+      if (ownerUserId && (await users.summary(id, ownerUserId)) === null) {
         throw invalid(['body', 'owner_id'], 'the organization has no such user', ownerUserId);
       }
       const changes = { name, application, ownerUserId };
       const result = await organizations.update(commandContext(request), id, (one) => decideUpdate(one, changes));
-      if (application !== undefined && result.ok) await onApplicationChanged();
+      if (application !== undefined && result.ok) await announcements.announceOrganization();
       return replies.sendResult(request, reply, result);
     },
+  );
+}
+
+/** The name of the owner changes without the organization. */
+function withOwners(shown: readonly Organization[], users: UserSummaries) {
+  return Promise.all(
+    shown.map(async (organization) => {
+      const { id, ownerUserId } = organization;
+      const owner = ownerUserId === null ? null : await users.summary(id, ownerUserId);
+      return { ...organizationResource(organization), owner };
+    }),
   );
 }

@@ -28,8 +28,11 @@ export interface OrganizationSummary {
   readonly application: Organization['application'];
 }
 
-/** Port: the summary of a user, or null where the organization has no such user. */
-export type SummarizeUser = (organizationId: EntityId, userId: EntityId) => Promise<UserSummary | null>;
+/** Port: users. Their feature depends on this one. */
+export interface UserSummaries {
+  /** Null if the organization has no such user. */
+  summary(organizationId: EntityId, userId: EntityId): Promise<UserSummary | null>;
+}
 
 /** An organization as the API answers it: the contract's summary (section 2.3) and what administration needs. */
 export interface OrganizationResource extends OrganizationSummary {
@@ -71,16 +74,19 @@ export const organizationReference = idReference({
 }).optional();
 
 export class Organizations extends Entities<OrganizationState, OrganizationEvent, {}> {
-  constructor(core: EntityCore) {
+  readonly #users: UserSummaries;
+
+  constructor(core: EntityCore, users: UserSummaries) {
     super(organizationEntity, core);
+    this.#users = users;
   }
 
   /** Null for an organization that does not exist. */
-  async summary(id: EntityId, summarizeUser: SummarizeUser): Promise<OrganizationSummary | null> {
+  async summary(id: EntityId): Promise<OrganizationSummary | null> {
     const organization = await this.find(id, id);
     if (organization === null) return null;
     const { name, application, ownerUserId } = organization;
-    return { id, name, owner: ownerUserId === null ? null : await summarizeUser(id, ownerUserId), application };
+    return { id, name, owner: ownerUserId === null ? null : await this.#users.summary(id, ownerUserId), application };
   }
 
   /**

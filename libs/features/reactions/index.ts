@@ -2,7 +2,7 @@
 import type { InteractionQueries } from '#libs/features/interactions/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import { withFrames } from '#libs/platform/readmodel/index.ts';
-import type { Core, Module } from '#libs/platform/runtime/index.ts';
+import type { Module } from '#libs/platform/runtime/index.ts';
 
 import { ReactionCommands, type ReactionRunner, type ReactorNames } from './reaction.commands.ts';
 import { reactionRoutes } from './reaction.http.ts';
@@ -13,9 +13,11 @@ export { ReactionAnnotations };
 export type { ReactionCommands } from './reaction.commands.ts';
 export type { Reactor } from './reaction.ts';
 
-interface ReactionsDeps extends ReactorNames {
+interface ReactionsDeps {
+  readonly users: ReactorNames;
   /** Runs all commands of channels in this process. */
   readonly runner: ReactionRunner;
+  readonly annotations: ReactionAnnotations;
   readonly interactions: InteractionQueries;
 }
 
@@ -24,15 +26,15 @@ export const reactionsModule = {
   partOfChannel: withFrames(reactionsProjection, reactionFrame),
   publicEvents: publicReactionEvents,
   liveEvents: reactionEventTypes,
-  create(core: Core, { runner, interactions, nameOf }: ReactionsDeps) {
-    const commands = new ReactionCommands(runner);
-    const annotations = new ReactionAnnotations(core.collections);
-    return {
-      commands,
-      /** For exports. */
-      reactionsOf: annotations.reactionsOf.bind(annotations),
-      routes: (app: HttpApp) => reactionRoutes(app, { commands, interactions, nameOf }),
-      liveCommands: reactionLiveCommands({ commands, nameOf }),
-    };
-  },
 } satisfies Module;
+
+export function createReactions({ runner, annotations, interactions, users }: ReactionsDeps) {
+  const commands = new ReactionCommands(runner);
+  return {
+    commands,
+    /** For exports. */
+    reactionsOf: annotations.reactionsOf.bind(annotations),
+    routes: (app: HttpApp) => reactionRoutes(app, { commands, interactions, users }),
+    liveCommands: reactionLiveCommands({ commands, users }),
+  };
+}

@@ -1,20 +1,12 @@
 import { z } from 'zod';
 
 import { interactionKeys, type InteractionRef } from '#libs/features/interactions/index.ts';
+import { type Caller, UNAUTHENTICATED } from '#libs/kernel/acting.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext, CommandRunner } from '#libs/platform/commands/index.ts';
-import {
-  type Caller,
-  conflict,
-  forbidden,
-  invalid,
-  notFound,
-  type Principal,
-  requireMayActAs,
-  UNAUTHENTICATED,
-} from '#libs/platform/http/index.ts';
+import { conflict, forbidden, invalid, notFound, type Principal, requireMayActAs } from '#libs/platform/http/index.ts';
 
 import {
   decideDismiss,
@@ -180,10 +172,10 @@ export interface ReactorNames {
 export async function namedReactor(
   principal: Caller & Pick<Principal, 'organizationId'>,
   input: { readonly agent_id?: EntityId | null | undefined; readonly agent_name?: string | null | undefined },
-  { nameOf }: ReactorNames,
+  users: ReactorNames,
 ): Promise<Reactor> {
   const { type, id } = reactorOf(principal, 'body', input.agent_id);
-  const name = type === 'agent' ? (input.agent_name ?? null) : await nameOf(principal.organizationId, id);
+  const name = type === 'agent' ? (input.agent_name ?? null) : await users.nameOf(principal.organizationId, id);
   return { type, id, name: name || null };
 }
 

@@ -10,6 +10,7 @@ import {
   requireInteractionRef,
   sendChanged,
 } from '#libs/features/interactions/index.ts';
+import { UNAUTHENTICATED } from '#libs/kernel/acting.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import {
   commandContext,
@@ -19,7 +20,6 @@ import {
   routesTagged,
   singleEmoji,
   text,
-  UNAUTHENTICATED,
 } from '#libs/platform/http/index.ts';
 
 import {
@@ -56,7 +56,8 @@ const receiptBody = z
   .object({ agent_id: idReference({ description: 'The agent that has read the message' }) })
   .meta({ id: 'ReadReceiptRecord' });
 
-export interface ReactionRouteParts extends ReactorNames {
+export interface ReactionRouteParts {
+  readonly users: ReactorNames;
   readonly commands: ReactionCommands;
   readonly interactions: InteractionQueries;
 }
@@ -65,7 +66,7 @@ const { writes } = routesTagged('interactions');
 const response = { 200: interactionSchema };
 
 /** Declares the routes of reactions, receipts and dismissals. Each returns the interaction as the caller sees it. */
-export function reactionRoutes(app: HttpApp, { commands, interactions, nameOf }: ReactionRouteParts): void {
+export function reactionRoutes(app: HttpApp, { commands, interactions, users }: ReactionRouteParts): void {
   app.put(
     '/api/v1/interactions/:interaction_id/reactions/:emoji',
     writes({
@@ -77,7 +78,7 @@ export function reactionRoutes(app: HttpApp, { commands, interactions, nameOf }:
     }),
     (request, reply) =>
       answer(request, reply, interactions, async (context, ref) => {
-        const reactor = await namedReactor(request.principal, request.body ?? {}, { nameOf });
+        const reactor = await namedReactor(request.principal, request.body ?? {}, users);
         return commands.react(context, ref, reactor, request.params.emoji);
       }),
   );

@@ -79,10 +79,13 @@ const reactionData = z.object({
 const reactionAddData = reactionData.extend({ agent_name: agentName.nullish() });
 
 /** The commands of sockets: the same as the routes `…/reactions/{emoji}`, in the channel of the socket. */
-export function reactionLiveCommands(
-  parts: ReactorNames & { readonly commands: ReactionCommands },
-): readonly LiveCommandType[] {
-  const { commands } = parts;
+export function reactionLiveCommands({
+  commands,
+  users,
+}: {
+  readonly commands: ReactionCommands;
+  readonly users: ReactorNames;
+}): readonly LiveCommandType[] {
   return [
     liveCommand({
       type: 'reaction.add',
@@ -91,7 +94,7 @@ export function reactionLiveCommands(
       isDurable: true,
       async run({ context, principal, channelId, data }) {
         const ref = refIn(channelId, data.interaction_id);
-        const reactor = await namedReactor(principal, data, parts);
+        const reactor = await namedReactor(principal, data, users);
         return revisionOf(await commands.react(context, ref, reactor, data.emoji));
       },
     }),

@@ -1,9 +1,9 @@
 /** Realtime: the frames of a channel over websockets and event streams, and the commands that sockets send. */
 import { sequenceOf, type DomainEvent } from '#libs/kernel/event.ts';
-import { RedisIdempotencyStore, type HttpApp } from '#libs/platform/http/index.ts';
-import type { EventDescription } from '#libs/platform/live/index.ts';
+import { type HttpApp, type LiveCommandType, RedisIdempotencyStore } from '#libs/platform/http/index.ts';
+import type { EventDescription, LiveValues } from '#libs/platform/live/index.ts';
 import { entityKeys } from '#libs/platform/readmodel/index.ts';
-import type { Core, Module, ModuleInstance } from '#libs/platform/runtime/index.ts';
+import type { Core } from '#libs/platform/runtime/index.ts';
 
 import { SubscriberAccess, type AccessParts, type ChannelUsers } from './access.ts';
 import { ChannelLog, type ChannelEvents } from './channel-log.ts';
@@ -29,55 +29,58 @@ export { WebsocketAdmission } from './websocket-admission.ts';
 interface RealtimeDeps<State, E extends DomainEvent> {
   readonly channelEvents: ChannelEvents<State, E>;
   readonly channels: ChannelUsers;
-  readonly keys: { readonly authenticator: AccessParts['keys']; readonly changes: AccessParts['changes'] };
-  /** All other modules. */
-  readonly modules: readonly ModuleInstance[];
+  readonly authenticator: AccessParts['keys'];
+  readonly keyChanges: AccessParts['changes'];
+  /** Commands of other features. */
+  readonly commands: readonly LiveCommandType[];
+  /** Values of other features. */
+  readonly values: readonly LiveValues[];
   readonly liveEvents: readonly EventDescription[];
   readonly publicEvents: readonly EventDescription[];
 }
 
-export const realtimeModule = {
-  name: 'realtime',
-  create<State, E extends DomainEvent>(core: Core, deps: RealtimeDeps<State, E>) {
-    const { channelEvents, channels, keys, modules, liveEvents, publicEvents } = deps;
-    const { store, history, redis, readModel, log } = core;
-    const { projection } = channelEvents;
-    const access = new SubscriberAccess({ keys: keys.authenticator, changes: keys.changes, channels, log });
-    const typing = new Typing(core);
-    const heads: PublishedHeads = async (of) => {
-      const revisions = of.map((one) => entityKeys(projection, one.organizationId, one.channelId).revision);
-      return (await readModel.revisions(revisions)).map(sequenceOf);
-    };
-    const commands = new LiveCommands({
-      types: [...modules.flatMap(({ liveCommands }) => liveCommands ?? []), typing.command],
-      access,
-      idempotency: new RedisIdempotencyStore(redis),
-      log,
-    });
-    const parts = {
-      log: new ChannelLog(store, history, channelEvents),
-      heads,
-      access,
-      values: [...modules.flatMap(({ liveValues }) => liveValues ?? []), typing.values],
-      commands,
-    };
-    const tickets = new Tickets(core);
-    const protocol = { events: liveEvents, commands: commands.types, publicEvents };
-    let node: RealtimeNode | undefined;
-    /** One per process: its websockets and its event streams share one subscription to each channel. */
-    const theNode = (): RealtimeNode => (node ??= new RealtimeNode(core, parts));
-    const streamRoutes = (app: HttpApp): void => eventStreamRoutes(app, { node: theNode(), channels });
-    return {
-      ...parts,
-      tickets,
-      protocol,
-      node: theNode,
-      streamRoutes,
-      routes(app: HttpApp) {
-        streamRoutes(app);
-        asyncApiRoute(app, protocol);
-        ticketRoutes(app, { tickets, channels });
-      },
-    };
-  },
-} satisfies Module;
+export function createRealtime<State, E extends DomainEvent>(core: Core, deps: RealtimeDeps<State, E>) {
+  const { channelEvents, channels, liveEvents, publicEvents } = deps;
+  const { store, history, redis, readModel, log } = core;
+  const { projection } = channelEvents;
+  const access = new SubscriberAccess({ keys: deps.authenticator, changes: deps.keyChanges, channels, log });
+  const typing = new Typing(core);
+  const heads: PublishedHeads = async (of) => {
+    const revisions = of.map((one) => entityKeys(projection, one.organizationId, one.channelId).revision);
+    return (await readModel.revisions(revisions)).map(sequenceOf);
+  };
+  const commands = new LiveCommands({
+    types: [...deps.commands, typing.command],
+    access,
+    idempotency: new RedisIdempotencyStore(redis),
+    log,
+  });
+  const parts = {
+    log: new ChannelLog(store, history, channelEvents),
+    heads,
+    access,
+    values: [...deps.values, typing.values],
+    commands,
+  };
+  const tickets = new Tickets(core);
+  const protocol = { events: liveEvents, commands: commands.types, publicEvents };
+  let node: RealtimeNode | undefined;
+  /**
+   * One per process: its websockets and its event streams share one subscription to each channel. Its clock starts with
+   * the first call, because other roles must not start it.
+   */
+  const theNode = (): RealtimeNode => (node ??= new RealtimeNode(core, parts));
+  const streamRoutes = (app: HttpApp): void => eventStreamRoutes(app, { node: theNode(), channels });
+  return {
+    ...parts,
+    tickets,
+    protocol,
+    node: theNode,
+    streamRoutes,
+    routes(app: HttpApp) {
+      streamRoutes(app);
+      asyncApiRoute(app, protocol);
+      ticketRoutes(app, { tickets, channels });
+    },
+  };
+}

@@ -1,12 +1,7 @@
 import { z } from 'zod';
 
-import {
-  idReference,
-  liveCommand,
-  type LiveCommandType,
-  requireMayActAs,
-  UNAUTHENTICATED,
-} from '#libs/platform/http/index.ts';
+import { UNAUTHENTICATED } from '#libs/kernel/acting.ts';
+import { idReference, liveCommand, type LiveCommandType, requireMayActAs } from '#libs/platform/http/index.ts';
 import { EphemeralValues } from '#libs/platform/live/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 

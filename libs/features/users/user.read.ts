@@ -34,20 +34,23 @@ export interface KnownUser {
   readonly imageUrl: string | null;
 }
 
-/** Called after each deactivation, before it is answered: the user's keys must stop working everywhere. */
-export type OnDeactivated = (organizationId: EntityId, userId: EntityId) => Promise<void>;
+/** Port: the keys of a deactivated user must stop working everywhere before the deactivation is answered. */
+export interface DeactivationAnnouncements {
+  /** Never rejects. */
+  announceDeactivation(organizationId: EntityId, userId: EntityId): Promise<void>;
+}
 
 export class Users extends Entities<UserState, UserEvent, UserFacets> {
-  readonly #onDeactivated: OnDeactivated | undefined;
+  readonly #announcements: DeactivationAnnouncements;
 
-  constructor(core: EntityCore, onDeactivated?: OnDeactivated) {
+  constructor(core: EntityCore, announcements: DeactivationAnnouncements) {
     super(userEntity, core);
-    this.#onDeactivated = onDeactivated;
+    this.#announcements = announcements;
   }
 
   async deactivate(context: CommandContext, id: EntityId): Promise<EntityResult<User, NotFound>> {
     const result = await this.update(context, id, decideDeactivate);
-    if (result.ok) await this.#onDeactivated?.(context.organizationId, id);
+    if (result.ok) await this.#announcements.announceDeactivation(context.organizationId, id);
     return result;
   }
 

@@ -1,18 +1,14 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { crc32 } from 'node:zlib';
+import { type ActingAs, type Caller, IMPERSONATE_SCOPE, mayActAs } from '#libs/kernel/acting.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { forbidden } from './errors.ts';
 
-/** The caller: a user or service of one organization, identified by its API key. */
-export interface Principal {
+/** A user or service of one organization, identified by its API key. */
+export interface Principal extends Caller {
   readonly organizationId: EntityId;
-  /** `system`: the operator, through the command line. No API key has it. */
-  readonly principalType: 'user' | 'service' | 'system';
-  readonly principalId: EntityId;
   readonly keyId: EntityId;
-  /** `read`, `write`, `impersonate`, `agent`, `admin`, `platform`; no scope includes another. */
-  readonly scopes: ReadonlySet<string>;
   /** Expiry of the key in milliseconds since the Unix epoch; null if it does not expire. */
   readonly expiresAtMs: number | null;
 }
@@ -70,31 +66,6 @@ export function keyOf({ socket, headers: { authorization: header } }: IncomingMe
 /** @throws HttpError 403 if the principal lacks the scope */
 export function requireScope(principal: Principal, required: string): void {
   if (!principal.scopes.has(required)) throw forbidden(`The API key lacks the scope ${required}`, 'missing_scope');
-}
-
-/** Scope of keys that may act as any user of their organization. */
-const IMPERSONATE_SCOPE = 'impersonate';
-
-/** The part of a principal on which the right to act as another identity depends. */
-export type Caller = Pick<Principal, 'principalType' | 'principalId' | 'scopes'>;
-
-/**
- * The identity that a caller acts as: a user of the organization, an agent or a person without an account
- * (`unauthenticated`: only the caller vouches for it), or the system.
- */
-export type ActingAs =
-  { readonly type: 'user'; readonly id: EntityId } | { readonly type: 'unauthenticated' } | { readonly type: 'system' };
-
-export const UNAUTHENTICATED: ActingAs = { type: 'unauthenticated' };
-
-/**
- * Whether a caller may act as an identity. Without the scope `impersonate`, a user's key acts as that user, and a
- * service's key as agents and for people without an account, which have no keys of their own.
- */
-export function mayActAs({ principalType, principalId, scopes }: Caller, name: ActingAs): boolean {
-  if (scopes.has(IMPERSONATE_SCOPE)) return true;
-  if (principalType === 'service') return name.type === 'unauthenticated';
-  return name.type === 'user' && name.id === principalId;
 }
 
 /** @throws HttpError 403 */

@@ -10,17 +10,8 @@ export { buildHttpServer } from './server.ts';
 export { routesTagged } from './server-options.ts';
 export { readPast } from './past-reads.ts';
 export type { HttpApp, HttpServer, HttpServerOptions, ReadinessProbe } from './server-options.ts';
-export {
-  API_KEY_PREFIX,
-  createApiKey,
-  digestOf,
-  isWellFormedApiKey,
-  mayActAs,
-  mayNotActAs,
-  requireMayActAs,
-  UNAUTHENTICATED,
-} from './auth.ts';
-export type { ActingAs, Authenticator, Caller, Principal } from './auth.ts';
+export { API_KEY_PREFIX, createApiKey, digestOf, isWellFormedApiKey, mayNotActAs, requireMayActAs } from './auth.ts';
+export type { Authenticator, Principal } from './auth.ts';
 export { canonicalJson } from './signed-token.ts';
 export {
   answerOf,

@@ -1,6 +1,6 @@
 /** What a process of Parley works with: the clients of its stores, its log, its metrics and its modules. */
 export { openCore, openReadModels } from './core.ts';
 export type { Core, ReadModels } from './core.ts';
-export type { BlobReferences, Module, ModuleInstance } from './module.ts';
+export type { BlobReferences, Module } from './module.ts';
 export { openPlatform } from './platform.ts';
 export type { Platform, PlatformOptions } from './platform.ts';

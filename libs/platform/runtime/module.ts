@@ -1,13 +1,9 @@
-import type { HttpApp, LiveCommandType } from '#libs/platform/http/index.ts';
-import type { EventDescription, LiveValues, PublicEvents } from '#libs/platform/live/index.ts';
-import type { AnyReactor } from '#libs/platform/reactors/index.ts';
+import type { EventDescription, PublicEvents } from '#libs/platform/live/index.ts';
 import type { AnyProjection } from '#libs/platform/readmodel/index.ts';
 
-import type { Core } from './core.ts';
-
 /**
- * What a feature contributes to the processes of Parley. The declarations need no store: the projector, the relay and
- * the descriptions of the protocols use them alone. `services/features.ts` lists all modules.
+ * What a feature declares. Declarations need no store: the projector, the relay and the descriptions of the protocols
+ * use them alone. `services/features.ts` lists all modules, and creates the features on the stores of a process.
  */
 export interface Module {
   readonly name: string;
@@ -21,13 +17,6 @@ export interface Module {
   readonly blobReferences?: readonly BlobReferences[];
   /** Types of events that sockets and event streams send. */
   readonly liveEvents?: readonly EventDescription[];
-  /**
-   * Called once per process. The result also holds the commands and queries that other features and the command line
-   * use.
-   *
-   * @param deps what the module needs of other features
-   */
-  create(core: Core, deps: never): ModuleInstance;
 }
 
 /**
@@ -38,16 +27,4 @@ export interface BlobReferences {
   readonly category: string;
   /** Types of events after which an entity needs none of its blobs any more. They are removed two days later. */
   readonly releasedBy: readonly string[];
-}
-
-/** A module on the stores of one process. */
-export interface ModuleInstance {
-  /** Declares its routes of the HTTP API. */
-  routes?(app: HttpApp): void;
-  /** Commands that sockets may send. */
-  readonly liveCommands?: readonly LiveCommandType[];
-  /** Current values that are not in the log, such as drafts. */
-  readonly liveValues?: readonly LiveValues[];
-  /** Effects that follow from events; run by the role `worker`. */
-  readonly reactors?: readonly AnyReactor[];
 }

@@ -11,15 +11,7 @@ import {
   type LogFeed,
   type StoreClock,
 } from '#libs/platform/eventstore/index.ts';
-import {
-  DEFAULT_PROMPT_LIMITS,
-  DEFAULT_UPLOAD_LIMITS,
-  type EmbeddingConfig,
-  type PromptLimits,
-  type TlsFiles,
-  tlsOptionsOf,
-  type UploadLimits,
-} from '#libs/platform/config/index.ts';
+import { type TlsFiles, tlsOptionsOf } from '#libs/platform/config/index.ts';
 import { folderBlobStore, s3BlobStore, type BlobStore, type S3Options } from '#libs/platform/blobs/index.ts';
 import { openTemporaryFolder } from '#libs/platform/files/index.ts';
 import { createFetcher, type Fetcher, type FetcherOptions } from '#libs/platform/fetch/index.ts';
@@ -55,16 +47,8 @@ export interface Platform {
   readonly topics: TopicSubscriptions;
   /** For all requests to addresses that come from outside. */
   readonly fetcher: Fetcher;
-  /** The endpoint that turns texts into vectors; null: search compares words alone. */
-  readonly embedding: EmbeddingConfig | null;
   /** What agents answer with; null: without a configured model, they quote. */
   readonly model: Model | null;
-  /** Estimated tokens of a conversation that a model is given at most. */
-  readonly modelContextTokens: number;
-  /** Longest time that the model is asked whether a message concerns an agent, in milliseconds; 0: never. */
-  readonly relevance: { readonly timeoutMs: number };
-  readonly prompts: PromptLimits;
-  readonly uploads: UploadLimits;
   /** Files. The same in all processes of one Parley. */
   readonly blobs: BlobStore;
   readonly log: Logger;
@@ -99,17 +83,7 @@ export interface PlatformOptions {
   /** What may be fetched. Default: public addresses, by the system's resolver. */
   readonly fetch?: Omit<FetcherOptions, 'metrics'>;
   /** Default: none. */
-  readonly embedding?: EmbeddingConfig | null;
-  /** Default: none. */
   readonly model?: Omit<ModelEndpointOptions, 'metrics'> | null;
-  /** Default: 24,000. */
-  readonly modelContextTokens?: number;
-  /** Default: 5 seconds. */
-  readonly relevance?: Platform['relevance'];
-  /** Default: as without variables. */
-  readonly prompts?: PromptLimits;
-  /** Default: as without variables. */
-  readonly uploads?: UploadLimits;
   /** Where traces are exported to. Default: nowhere. */
   readonly tracing?: OtlpOptions | null;
   /** Default: never aborts. */
@@ -159,13 +133,8 @@ export function openPlatform(options: PlatformOptions): Platform {
     readModel: new ReadModel(redis),
     topics,
     fetcher,
-    embedding: options.embedding ?? null,
     blobs,
     model,
-    modelContextTokens: options.modelContextTokens ?? 24_000,
-    relevance: options.relevance ?? { timeoutMs: 5_000 },
-    prompts: options.prompts ?? DEFAULT_PROMPT_LIMITS,
-    uploads: options.uploads ?? DEFAULT_UPLOAD_LIMITS,
     log,
     metrics,
     spans,

@@ -225,7 +225,7 @@ export class ImportTarget {
     if (one.type === 'agent' && 'agent_id' in one) {
       const metadata = 'agent_metadata' in one ? one.agent_metadata : null;
       const { organizationId, agents } = this.#parts;
-      if (name === undefined || metadata || (await agents.agent(organizationId, String(one.agent_id)))) return one;
+      if (name === undefined || metadata || (await agents.find(organizationId, String(one.agent_id)))) return one;
       return { ...one, agent_metadata: { name } };
     }
     const own = 'user_id' in one && name !== undefined ? new Map([[String(one.user_id), name]]) : names;
@@ -247,7 +247,7 @@ export class ImportTarget {
     // Senders that are agents have an `agent_id`, and need not be registered.
     if (one.type === 'agent' && 'id' in one) {
       const agentId = String(one.id);
-      if ((await agents.agent(organizationId, agentId))?.isActive === true) return one;
+      if ((await agents.find(organizationId, agentId))?.isActive === true) return one;
       return { type: 'external_agent', agent_metadata: { source_agent_id: agentId, ...named(agentId) } };
     }
     return one;

@@ -177,8 +177,8 @@ function partsOf({ features }: Session, organizationId: EntityId) {
     interactions,
     reactions,
     users: { user },
-    agents: { agent: (organization: EntityId, id: EntityId) => agents.find(organization, id) },
-    summarize: (id: EntityId) => organizations.summary(id, (...one) => users.summary(...one)),
+    agents,
+    organizations,
     organizationId,
     directory: { user, application },
   };

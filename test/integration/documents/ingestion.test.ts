@@ -5,7 +5,12 @@ import { DocumentContents } from '#libs/features/documents/document.content.ts';
 import { documentIngestion, type ReactorParts } from '#libs/features/documents/document.reactor.ts';
 import { IngestedDocuments } from '#libs/features/documents/ingested-documents.ts';
 import type { IngestionParts } from '#libs/features/documents/ingestion.ts';
-import { type DocumentPut, documentsModule, ExtractionPool } from '#libs/features/documents/index.ts';
+import {
+  type DocumentPut,
+  documentsModule,
+  ExtractionPool,
+  openExtractionPool,
+} from '#libs/features/documents/index.ts';
 import { outcomeUnknown } from '#libs/kernel/faults.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
@@ -289,10 +294,7 @@ it('a page that is read while the process closes its clients is given up', async
   const metrics = createMetrics({ processMetrics: false });
   const options = { eventstoreUrl: eventStore.url, redisUrl: redis.url, log, metrics, tokenSecret: 'of this test' };
   const closing = openPlatform(options);
-  const { extraction } = documentsModule.create(openCore(closing, documentsModule.projections), {
-    knowledge: documents.api.features.knowledge,
-    media: { file: async () => null },
-  });
+  const extraction = openExtractionPool(openCore(closing, documentsModule.projections));
   const page = new TextEncoder().encode('<p>word <b>word</b>'.repeat(500_000));
   const source = { url: 'https://example.org/', contentType: 'text/html' };
   const given = extraction.readPage(page, source, { organizationId: newId() }).catch((error: unknown) => error);

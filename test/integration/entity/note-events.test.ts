@@ -8,7 +8,7 @@ import { encodeHead, entityTopic } from '#libs/platform/live/index.ts';
 import { openCore } from '#libs/platform/runtime/index.ts';
 import { serviceCommand } from '#test/support/commands.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { notesModule } from '#test/support/notes/index.ts';
+import { createNotes, notesModule } from '#test/support/notes/index.ts';
 import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 
 /** The organizations of the keys that the server accepts, until their keys end. */
@@ -16,7 +16,7 @@ const [ours, theirs] = [newId(), newId()];
 const endedKeys = new Set<string>();
 
 let test: TestPlatform;
-let notes: ReturnType<typeof notesModule.create>;
+let notes: ReturnType<typeof createNotes>;
 let server: HttpServer;
 let origin: string;
 let clients: AbortController;
@@ -25,7 +25,7 @@ beforeAll(async () => {
   test = await startTestPlatform();
   const core = openCore(test.platform, notesModule.projections);
   await core.state.save(await core.state.begin(), null, true);
-  notes = notesModule.create(core, { answer: async () => 'yes' });
+  notes = createNotes(core, async () => 'yes');
 });
 beforeEach(async () => {
   clients = new AbortController();

@@ -7,7 +7,7 @@ import { decodeLiveMessage, entityTopic } from '#libs/platform/live/index.ts';
 import { type Core, openCore } from '#libs/platform/runtime/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startReactors } from '#services/worker/role.ts';
-import { notesModule } from '#test/support/notes/index.ts';
+import { createNotes, notesModule } from '#test/support/notes/index.ts';
 import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 
 /** The organizations of the two keys that the server accepts. */
@@ -16,14 +16,14 @@ const [ours, theirs] = [newId(), newId()];
 let test: TestPlatform;
 let core: Core;
 let server: HttpServer;
-let notes: ReturnType<typeof notesModule.create>;
+let notes: ReturnType<typeof createNotes>;
 
 beforeAll(async () => {
   test = await startTestPlatform();
   core = openCore(test.platform, notesModule.projections);
   // The log is empty, so the read models hold all of it.
   await core.state.save(await core.state.begin(), null, true);
-  notes = notesModule.create(core, { answer: async (question) => `${question.length}` });
+  notes = createNotes(core, async (question) => `${question.length}`);
   server = await buildHttpServer({
     routes: notes.routes,
     authenticator: { authenticate: principalOf },

@@ -11,8 +11,9 @@ export const notesModule = {
   name: 'notes',
   projections: [noteEntity.projection],
   liveEvents: noteLiveEvents,
-  create(core: Core, { answer }: { readonly answer: Answer }) {
-    const notes = new Entities(noteEntity, core);
-    return { notes, routes: (app: HttpApp) => noteRoutes(app, notes), reactors: [noteAnswers(answer)] };
-  },
 } satisfies Module;
+
+export function createNotes(core: Core, answer: Answer) {
+  const notes = new Entities(noteEntity, core);
+  return { notes, routes: (app: HttpApp) => noteRoutes(app, notes), reactors: [noteAnswers(answer)] };
+}

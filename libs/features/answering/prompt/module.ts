@@ -1,22 +1,16 @@
 /** Prompts: questions to agents over HTTP. Each is a message in a channel, and a run that answers it. */
 import type { Agents } from '#libs/features/agents/index.ts';
-import type { Invocations } from '../decide/invocation.read.ts';
-import type { Runs } from '../run/run.read.ts';
 import { type HttpApp, RedisIdempotencyStore } from '#libs/platform/http/index.ts';
 import { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
-import type { Core, Module } from '#libs/platform/runtime/index.ts';
+import type { Core, Module, Platform } from '#libs/platform/runtime/index.ts';
 
 import { promptBudgetEntity, PromptBudgets } from './prompt-budget.read.ts';
 import { promptRoute } from './prompt.http.ts';
-import type { PromptParts } from './prompt.post.ts';
 import { publicPromptRoute } from './public-prompt.http.ts';
 import { type StreamPromptParts, streamPromptRoute } from './stream-prompt.http.ts';
 
-interface PromptsDeps
-  extends Omit<PromptParts, 'channels' | 'posting'>, Pick<StreamPromptParts, 'channels' | 'realtime'> {
+interface PromptsDeps extends Omit<StreamPromptParts, keyof Platform | 'posting' | 'looks' | 'idempotency'> {
   readonly agents: Agents;
-  readonly runs: Runs;
-  readonly invocations: Invocations;
 }
 
 /**
@@ -27,20 +21,18 @@ interface PromptsDeps
 const POSTING = { permits: 8, permitsOfGroup: 4, maxWaitingInGroup: 1_000, maxWaiting: 10_000 };
 const LOOKS = { permits: 4, permitsOfGroup: 2 };
 
-export const promptsModule = {
-  name: 'prompts',
-  projections: [promptBudgetEntity.projection],
-  create(core: Core, deps: PromptsDeps) {
-    const { topics, redis, store, prompts: limits } = core;
-    const budgets = new PromptBudgets(core);
-    const turns = { posting: new FairSemaphore(POSTING), looks: new FairSemaphore(LOOKS) };
-    const parts = { ...deps, ...turns, topics, redis, store, limits, idempotency: new RedisIdempotencyStore(redis) };
-    return {
-      routes(app: HttpApp) {
-        promptRoute(app, parts);
-        streamPromptRoute(app, parts);
-        publicPromptRoute(app, { ...parts, budgets });
-      },
-    };
-  },
-} satisfies Module;
+export const promptsModule = { name: 'prompts', projections: [promptBudgetEntity.projection] } satisfies Module;
+
+export function createPrompts(core: Core, deps: PromptsDeps) {
+  const { topics, redis, store } = core;
+  const budgets = new PromptBudgets(core);
+  const turns = { posting: new FairSemaphore(POSTING), looks: new FairSemaphore(LOOKS) };
+  const parts = { ...deps, ...turns, topics, redis, store, idempotency: new RedisIdempotencyStore(redis) };
+  return {
+    routes(app: HttpApp) {
+      promptRoute(app, parts);
+      streamPromptRoute(app, parts);
+      publicPromptRoute(app, { ...parts, budgets });
+    },
+  };
+}

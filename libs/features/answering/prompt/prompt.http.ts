@@ -5,6 +5,7 @@ import type { Agent, Agents } from '#libs/features/agents/index.ts';
 import { CHANNEL } from '#libs/features/channels/index.ts';
 import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
+import type { PromptLimits } from '#libs/platform/config/index.ts';
 import {
   commandContext,
   type HttpApp,
@@ -26,7 +27,7 @@ import { endOf, type RunWatchParts } from './run-watch.ts';
 export interface PromptRouteParts extends PromptParts, RunWatchParts {
   readonly agents: Pick<Agents, 'agent'>;
   readonly redis: Pick<Platform['redis'], 'isReady'>;
-  readonly limits: Platform['prompts'];
+  readonly limits: PromptLimits;
 }
 
 /** Time that a request takes besides its wait for the run. */

@@ -32,7 +32,7 @@ export interface PostedPrompt extends InteractionRef {
   readonly revision: StreamRevision;
 }
 
-export interface PromptParts extends Pick<Directories, 'users' | 'summarize'> {
+export interface PromptParts extends Pick<Directories, 'users' | 'organizations'> {
   readonly channels: Pick<Channels, 'open'>;
   readonly interactions: {
     readonly commands: Pick<InteractionCommands, 'post'>;
@@ -86,12 +86,12 @@ export function channelOf(
   id: EntityId,
   { agent }: Pick<Prompt, 'agent'>,
   other: NonNullable<CreateChannelBody['participants']>[number],
-  { users, summarize }: Pick<PromptParts, 'users' | 'summarize'>,
+  { users, organizations }: Pick<PromptParts, 'users' | 'organizations'>,
 ): Promise<ChannelCreated> {
   const participants = [other, { type: 'agent' as const, id: agent.id }];
   const body = { name: agent.name, type: 'websocket' as const, channel_type: 'chat' as const, participants };
   // The agent as the log has it: read models may not know it yet.
-  const directories = { users, agents: { agent: async () => agent }, summarize };
+  const directories = { users, agents: { find: async () => agent }, organizations };
   return channelToCreate({ ...context, commandId: id }, body, directories);
 }
 

@@ -33,8 +33,7 @@ export interface StreamPromptParts extends Omit<PromptRouteParts, 'channels'> {
   readonly channels: Pick<Channels, 'open' | 'usersOf'>;
   readonly store: Pick<EventStore, 'readStream'>;
   readonly idempotency: IdempotencyStore;
-  /** The realtime of this process, once it is created. */
-  readonly realtime: () => {
+  readonly realtime: {
     readonly node: () => RealtimeNode;
     readonly log: { head(organizationId: EntityId, channelId: EntityId): Promise<ChannelSequence | null> };
   };
@@ -103,7 +102,7 @@ async function openTurnStream(
   { isNew, posted, position, known }: Opened,
   parts: StreamPromptParts,
 ): Promise<FastifyReply> {
-  const node = parts.realtime().node();
+  const node = parts.realtime.node();
   const grant = await grantOf(request.principal, posted.channelId, parts.channels);
   const channel = await openLiveChannel(node, grant, position);
   if (reply.raw.destroyed) return reply.hijack();
@@ -132,7 +131,7 @@ async function finish(
   try {
     const ending = await endOf(posted, parts, gone.signal);
     // What the run has posted is in the log by now; the topic may not have brought all of it.
-    const head = await parts.realtime().log.head(posted.organizationId, posted.channelId);
+    const head = await parts.realtime.log.head(posted.organizationId, posted.channelId);
     await channel.reaches(head ?? 0);
     await Promise.race([stream.live, stream.closed()]);
     channel.flush();
@@ -140,7 +139,7 @@ async function finish(
     stream.end();
   } catch (error) {
     if (!stream.isOpen) return;
-    if (!(error instanceof Fault)) parts.realtime().node().warn(error, 'the stream of a prompt failed');
+    if (!(error instanceof Fault)) parts.realtime.node().warn(error, 'the stream of a prompt failed');
     stream.close(STREAM_CLOSE.fault, 'The run cannot be read: connect again and resume');
   }
 }

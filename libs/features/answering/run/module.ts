@@ -1,7 +1,11 @@
 /** Runs: agents answering messages in channels. One stream, `run-<id>`, for each. */
+import type { Channels } from '#libs/features/channels/index.ts';
 import type { ExtractionPool } from '#libs/features/documents/index.ts';
 import type { InteractionCommands, InteractionQueries, Drafts } from '#libs/features/interactions/index.ts';
 import type { Knowledge } from '#libs/features/knowledge/index.ts';
+import type { Directory } from '#libs/features/users/index.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
@@ -10,7 +14,7 @@ import type { RunAgents } from './run.agent.ts';
 import { externalRunRoutes } from '../external/run.external.http.ts';
 import { endedInvocations, type ExternalParts, externalRuns } from '../external/run.external.ts';
 import type { RunParts } from './run.parts.ts';
-import { type QuestionParts, runQuestions } from '../tools/run.questions.ts';
+import { runQuestions } from '../tools/run.questions.ts';
 import type { ChannelParts } from './run.channel.ts';
 import { runLiveCommands, runRoutes } from './run.http.ts';
 import { agentRuns, runEndings } from './run.reactor.ts';
@@ -20,59 +24,68 @@ import { runEntity, Runs } from './run.read.ts';
 
 interface RunsDeps {
   readonly agents: RunAgents;
+  readonly agentTools: RunParts['agentTools'];
+  readonly inboxes: ExternalParts['inboxes'];
+  readonly channels: Pick<Channels, 'agentsIn' | 'runConcurrency'>;
   readonly interactions: {
     readonly commands: InteractionCommands;
     readonly queries: InteractionQueries;
     readonly drafts: Drafts;
   };
   readonly reactions: { readonly commands: ChannelParts['receipts'] };
-  readonly application: ChannelParts['application'];
-  readonly agentTools: RunParts['agentTools'];
-  readonly inboxes: ExternalParts['inboxes'];
-  readonly channels: Pick<QuestionParts, 'agentsIn'> & Pick<TurnParts, 'runConcurrency'>;
+  readonly directory: Pick<Directory, 'application'>;
   readonly knowledge: Knowledge;
   readonly extraction: ExtractionPool;
+  /** Estimated tokens of a conversation at most. */
+  readonly maxTokens: number;
 }
 
 export const runsModule = {
   name: 'runs',
   projections: [runEntity.projection, runLaneEntity.projection],
-  create(core: Core, deps: RunsDeps) {
-    const { agents, agentTools, inboxes, channels, interactions, reactions, application, knowledge, extraction } = deps;
-    const { store, log, fetcher, model, modelContextTokens, spans } = core;
-    const runs = new Runs(core);
-    const turns = { runs, inboxes, lanes: new RunLanes(core), runConcurrency: channels.runConcurrency };
-    const parts = {
-      agents,
-      channel: { ...interactions, receipts: reactions.commands, application },
-      conversations: interactions.queries,
-      tools: { knowledge, fetcher, extraction },
-      runs,
-      questions: { runs, agents, agentsIn: channels.agentsIn },
-      agentTools,
-      openings: new Openings(),
-      turns,
-      model,
-      maxTokens: modelContextTokens,
-      store,
-      log,
-      spans,
-    };
-    return {
-      runs,
-      routes: (app: HttpApp) => {
-        runRoutes(app, runs);
-        externalRunRoutes(app, parts);
-      },
-      liveCommands: runLiveCommands(runs),
-      reactors: [
-        agentRuns(parts),
-        runEndings(parts),
-        runQuestions({ runs }),
-        externalRuns({ runs, inboxes, agents, fetcher }),
-        endedInvocations({ agents, fetcher }),
-        runTurns(turns),
-      ],
-    };
-  },
 } satisfies Module;
+
+export function createRuns(core: Core, deps: RunsDeps) {
+  const { agents, agentTools, inboxes, channels, interactions, reactions, directory, maxTokens } = deps;
+  const { store, log, fetcher, model, spans } = core;
+  const runs = new Runs(core);
+  const turns: TurnParts = {
+    runs,
+    inboxes,
+    lanes: new RunLanes(core),
+    runConcurrency: (context, channelId) => channels.runConcurrency(context, channelId),
+  };
+  const application = (organizationId: EntityId) => directory.application(organizationId);
+  const parts = {
+    agents,
+    channel: { ...interactions, receipts: reactions.commands, application },
+    conversations: interactions.queries,
+    tools: { knowledge: deps.knowledge, fetcher, extraction: deps.extraction },
+    runs,
+    questions: { runs, agents, agentsIn: (context: CommandContext, id: EntityId) => channels.agentsIn(context, id) },
+    agentTools,
+    openings: new Openings(),
+    turns,
+    model,
+    maxTokens,
+    store,
+    log,
+    spans,
+  };
+  return {
+    runs,
+    routes(app: HttpApp) {
+      runRoutes(app, runs);
+      externalRunRoutes(app, parts);
+    },
+    liveCommands: runLiveCommands(runs),
+    reactors: [
+      agentRuns(parts),
+      runEndings(parts),
+      runQuestions({ runs }),
+      externalRuns({ runs, inboxes, agents, fetcher }),
+      endedInvocations({ agents, fetcher }),
+      runTurns(turns),
+    ],
+  };
+}

@@ -1,6 +1,7 @@
 /** Search in graphs. */
 import { join } from 'node:path';
 
+import type { EmbeddingConfig } from '#libs/platform/config/index.ts';
 import type { Core } from '#libs/platform/runtime/index.ts';
 
 import type { GraphIndex } from './graph-index.ts';
@@ -23,7 +24,10 @@ export { allowedTypos, typosBetween } from './query-terms.ts';
 export { isStopWord, queryWords, stemOf, wordsOf } from './tokens.ts';
 
 /** The indexes of this process, which closes them when it ends. */
-export function openGraphIndex({ store, metrics, log, cacheDir, closeFirst, embedding }: Core): GraphIndex {
+export function openGraphIndex(
+  { store, metrics, log, cacheDir, closeFirst }: Core,
+  embedding: EmbeddingConfig | null,
+): GraphIndex {
   const indexes = new GraphIndexes({ store, metrics, log, folder: join(cacheDir, 'search'), embedding });
   closeFirst.push(() => indexes.close());
   return indexes;

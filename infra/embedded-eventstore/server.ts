@@ -25,6 +25,8 @@ export type EventStoreOptions = {
   insecure?: boolean;
   /** Pings a silent client after this time, and drops it if it does not respond within the same time. Default 10,000. */
   keepAliveMs?: number;
+  /** Bytes of events in flight to one consumer of a group, beside its own limit of messages. Default: 64 MiB. */
+  maxInFlightBytes?: number;
 };
 
 export type EventStoreServer = {
@@ -39,6 +41,8 @@ export type EventStoreServer = {
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 /** As on a real server. Without it, a paused consumer would keep its messages in flight. */
 const KEEP_ALIVE_MS = 10_000;
+/** A consumer that is slower than its source would hold thousands of events in memory, here and in its own process. */
+const MAX_IN_FLIGHT_BYTES = 64 * 1024 * 1024;
 /** Time for calls under way when the server stops. */
 const STOP_GRACE_MS = 2000;
 
@@ -48,6 +52,7 @@ const STOP_GRACE_MS = 2000;
  */
 export async function startEmbeddedEventStore(options: EventStoreOptions): Promise<EventStoreServer> {
   const { dataDir, host = '127.0.0.1', port = 0, insecure = false, keepAliveMs = KEEP_ALIVE_MS } = options;
+  const { maxInFlightBytes = MAX_IN_FLIGHT_BYTES } = options;
   const unlock = lockDataFolder(dataDir);
   let log: EventLog | undefined;
   try {
@@ -55,7 +60,7 @@ export async function startEmbeddedEventStore(options: EventStoreOptions): Promi
     const credentials = insecure ? undefined : credentialsOf(dataDir);
     // The folder itself may be readable for others.
     if (credentials) chmodSync(join(dataDir, DATA_FILE), 0o600);
-    const services = servicesOf(log, credentials);
+    const services = servicesOf(log, credentials, maxInFlightBytes);
     const server = createServer(services, keepAliveMs);
     const bound = await bind(server, host, port);
     const stop = async (): Promise<void> => {
@@ -95,9 +100,10 @@ function openLog(dataDir: string): EventLog {
 }
 
 /** As on a real server, gossip and features require no credentials: clients send none for them. */
-function servicesOf(log: EventLog, credentials: Credentials | undefined): GrpcService[] {
+function servicesOf(log: EventLog, credentials: Credentials | undefined, maxInFlightBytes: number): GrpcService[] {
   const guard = (service: GrpcService): GrpcService => (credentials ? authenticated(service, credentials) : service);
-  const working = [guard(streamsService(log)), guard(persistentSubscriptionsService(log)), gossipService()];
+  const groups = persistentSubscriptionsService(log, maxInFlightBytes);
+  const working = [guard(streamsService(log)), guard(groups), gossipService()];
   return [...working, serverFeaturesService(working), ...unsupportedServices().map(guard)];
 }
 

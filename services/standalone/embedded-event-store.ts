@@ -1,5 +1,11 @@
 /** The embedded event store in a worker thread, restarted on its port when the thread dies. */
-import { CannotStartError, startEventStoreWorker, type EventStoreWorker } from '#infra/embedded-eventstore/index.ts';
+import {
+  CannotStartError,
+  startEventStoreWorker,
+  type EventStoreOptions,
+  type EventStoreWorker,
+} from '#infra/embedded-eventstore/index.ts';
+import { withinMemory } from '#libs/platform/config/index.ts';
 import {
   retry,
   startBackgroundJob,
@@ -23,12 +29,14 @@ export interface EmbeddedEventStore {
 
 /** With the pauses between them, about half a minute. */
 const CONSECUTIVE_RESTARTS = 10;
+/** Events that a reactor holds because it is behind. They take the same again in each of both threads. */
+const MAX_IN_FLIGHT_BYTES = 64 * 1024 * 1024;
 
 /** @throws StartRefusal when the folder or the port cannot be used */
 export async function startEmbeddedEventStore(options: EmbeddedEventStoreOptions): Promise<EmbeddedEventStore> {
   const { dataDir, log, onLost } = options;
-  const location = { dataDir, host: '127.0.0.1' };
-  let worker = await startFirst(location);
+  const settings = { dataDir, host: '127.0.0.1', maxInFlightBytes: withinMemory(MAX_IN_FLIGHT_BYTES) };
+  let worker = await startFirst(settings);
   let ended = endOf(worker);
   const { port, url } = worker;
 
@@ -41,7 +49,7 @@ export async function startEmbeddedEventStore(options: EmbeddedEventStoreOptions
       for (;;) {
         const error = await unlessAborted(ended, signal);
         log.error({ err: error }, 'the thread of the event store has died; restarting it');
-        worker = await retry(() => startEventStoreWorker({ ...location, port }), {
+        worker = await retry(() => startEventStoreWorker({ ...settings, port }), {
           signal,
           onFailure(error, failures) {
             if (signal.aborted || failures === CONSECUTIVE_RESTARTS) throw error;
@@ -61,9 +69,9 @@ export async function startEmbeddedEventStore(options: EmbeddedEventStoreOptions
   };
 }
 
-async function startFirst(location: { dataDir: string; host: string }): Promise<EventStoreWorker> {
+async function startFirst(settings: Omit<EventStoreOptions, 'port'>): Promise<EventStoreWorker> {
   try {
-    return await startEventStoreWorker({ ...location, port: 0 });
+    return await startEventStoreWorker({ ...settings, port: 0 });
   } catch (error) {
     throw error instanceof CannotStartError ? new StartRefusal(error.message) : error;
   }

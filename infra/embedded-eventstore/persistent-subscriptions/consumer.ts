@@ -8,6 +8,8 @@ export type ConsumerOptions = {
   out: Outgoing;
   /** Limit of messages in flight. */
   bufferSize: number;
+  /** Bytes of messages in flight beyond which it gets no further ones. */
+  maxBytes: number;
   /** Address of the peer. */
   from: string;
   connectionName: string;
@@ -22,6 +24,7 @@ export class Consumer {
   totalItems = 0;
   /** In the order of delivery, so that deadlines increase. */
   #inFlight = new Set<InFlight>();
+  #bytes = 0;
   /** A stream may have an event id twice. */
   #byId = new Map<string, InFlight[]>();
 
@@ -35,7 +38,7 @@ export class Consumer {
   }
 
   get hasRoom(): boolean {
-    return this.#inFlight.size < this.options.bufferSize;
+    return this.#inFlight.size < this.options.bufferSize && this.#bytes < this.options.maxBytes;
   }
 
   get inFlightCount(): number {
@@ -52,6 +55,7 @@ export class Consumer {
     const sentAt = performance.now();
     const entry = { message, sentAt, deadline: timeoutMs > 0 ? sentAt + timeoutMs : Infinity };
     this.#inFlight.add(entry);
+    this.#bytes += bytesOf(message);
     this.#byId.set(message.id, [...(this.#byId.get(message.id) ?? []), entry]);
     this.totalItems++;
     this.options.out.write(eventResponse(message, { retryCount: message.retryCount }));
@@ -85,10 +89,15 @@ export class Consumer {
 
   #remove(entry: InFlight): void {
     this.#inFlight.delete(entry);
+    this.#bytes -= bytesOf(entry.message);
     const rest = this.#byId.get(entry.message.id)?.filter((other) => other !== entry) ?? [];
     if (rest.length > 0) this.#byId.set(entry.message.id, rest);
     else this.#byId.delete(entry.message.id);
   }
+}
+
+function bytesOf({ event, link }: Message): number {
+  return (event?.frame.length ?? 0) + (link?.frame.length ?? 0);
 }
 
 const SAMPLES = 1000;

@@ -36,7 +36,8 @@ const methods = ['Create', 'Update', 'Delete', 'Read', 'GetInfo', 'ReplayParked'
 const features = Object.fromEntries(methods.map((method) => [method, ['stream', 'all']]));
 
 /** Stores groups and their checkpoints in `log`. */
-export function persistentSubscriptionsService(log: EventLog): GrpcService {
+/** @param maxBytes of messages in flight to one consumer */
+export function persistentSubscriptionsService(log: EventLog, maxBytes: number): GrpcService {
   const groups = new Groups(log);
   const openCalls = new OpenCalls();
   return {
@@ -58,7 +59,7 @@ export function persistentSubscriptionsService(log: EventLog): GrpcService {
         await groups.delete(parseGroupName(request.getOptions()));
         return new DeleteResp();
       }),
-      read: (call: ReadCall) => serveConsumer(groups, call, openCalls.open(call)),
+      read: (call: ReadCall) => serveConsumer({ groups, maxBytes }, call, openCalls.open(call)),
       getInfo: unary(async (request: GetInfoReq) => {
         const group = groups.get(parseGroupName(request.getOptions()));
         return new GetInfoResp().setSubscriptionInfo(groupInfo(group));
@@ -95,8 +96,13 @@ function list(groups: Groups, request: ListReq): InstanceType<typeof ListResp> {
 
 type ReadCall = ServerDuplexStream<ReadReq, Buffer>;
 
+interface Service {
+  readonly groups: Groups;
+  readonly maxBytes: number;
+}
+
 /** Serves one Read call: its first message names the group, the others acknowledge. */
-function serveConsumer(groups: Groups, call: ReadCall, out: Outgoing): void {
+function serveConsumer(service: Service, call: ReadCall, out: Outgoing): void {
   let session: { group: Group; consumer: Consumer } | undefined;
   const leave = () => {
     session?.group.disconnect(session.consumer);
@@ -107,7 +113,7 @@ function serveConsumer(groups: Groups, call: ReadCall, out: Outgoing): void {
     if (out.isClosed) return;
     try {
       if (session) answer(session.group, session.consumer, request);
-      else session = join(groups, call, out, request);
+      else session = join(service, call, out, request);
     } catch (error) {
       out.fail(error);
     }
@@ -119,7 +125,12 @@ function serveConsumer(groups: Groups, call: ReadCall, out: Outgoing): void {
   call.on('error', leave);
 }
 
-function join(groups: Groups, call: ReadCall, out: Outgoing, request: ReadReq): { group: Group; consumer: Consumer } {
+function join(
+  { groups, maxBytes }: Service,
+  call: ReadCall,
+  out: Outgoing,
+  request: ReadReq,
+): { group: Group; consumer: Consumer } {
   const options = request.getOptions();
   const name = parseGroupName(options);
   const group = groups.get(name);
@@ -128,6 +139,7 @@ function join(groups: Groups, call: ReadCall, out: Outgoing, request: ReadReq): 
     id,
     out,
     bufferSize: Math.max(1, options?.getBufferSize() ?? 1),
+    maxBytes,
     from: call.getPeer(),
     connectionName: String(call.metadata.get('connection-name')[0] ?? ''),
   });

@@ -8402,7 +8402,10 @@ export interface operations {
     };
     getDocument: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
+                as_of?: string;
+            };
             header?: {
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
@@ -11397,7 +11400,7 @@ export interface operations {
     getKnowledgeGraph: {
         parameters: {
             query?: {
-                /** @description Reads the graph as of this sequence of the graph's stream (0: before its first event) or time */
+                /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
                 as_of?: string;
             };
             header?: {
@@ -12545,7 +12548,10 @@ export interface operations {
     };
     getMedia: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
+                as_of?: string;
+            };
             header?: {
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;

@@ -1,12 +1,11 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 
 import { type Knowledge, requireGraph } from '#libs/features/knowledge/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { EntityReplies, type RejectionErrors } from '#libs/platform/entity/index.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { declareReads, EntityReplies, type EntityResult, type RejectionErrors } from '#libs/platform/entity/index.ts';
 import {
   commandContext,
-  eventStreamResponse,
   type HttpApp,
   invalid,
   notFound,
@@ -16,20 +15,24 @@ import {
 
 import { MAX_DOCUMENT_BYTES } from './document.content.ts';
 import { contentOf, contentTypeOf, type GivenContent, MAX_JSON_BYTES, type MediaFiles } from './document.inputs.ts';
-import type { Documents } from './document.read.ts';
+import type { DocumentFacets, Documents } from './document.read.ts';
 import {
   CONTENT_TYPES,
   createDocumentBody,
-  documentEventsQuery,
-  documentPageSchema,
+  documentFilters,
   documentParams,
   documentSchema,
   extensionOf,
-  listDocumentsQuery,
   uploadBody,
   uploadQuery,
 } from './document.schemas.ts';
-import { type Document, documentIdOf, type DocumentRejection } from './document.ts';
+import {
+  type Document,
+  type DocumentEvent,
+  documentIdOf,
+  type DocumentRejection,
+  type DocumentState,
+} from './document.ts';
 
 export interface DocumentRouteParts {
   readonly documents: Documents;
@@ -40,12 +43,15 @@ export interface DocumentRouteParts {
 const { reads, writes } = routesTagged('documents');
 const params = documentParams;
 const response = { 200: documentSchema };
+type Replies = EntityReplies<DocumentState, DocumentEvent, DocumentFacets, DocumentRejection>;
+
 const errors: RejectionErrors<DocumentRejection> = { other_document: notFound };
 
 export function documentRoutes(app: HttpApp, parts: DocumentRouteParts): void {
-  readRoutes(app, parts);
+  const replies = new EntityReplies(parts.documents, errors);
+  readRoutes(app, replies, parts);
   contentRoute(app, parts);
-  createRoute(app, parts);
+  createRoute(app, replies, parts);
   // Files have parsers of their own, which must not apply to other routes.
   void app.register((files: HttpApp, _options, done) => {
     files.removeContentTypeParser('application/json');
@@ -53,59 +59,33 @@ export function documentRoutes(app: HttpApp, parts: DocumentRouteParts): void {
       refuseCompression(request.headers);
       parsed(null, body);
     });
-    uploadRoute(files, parts);
+    uploadRoute(files, replies, parts);
     done();
   });
-  deleteRoute(app, parts);
+  deleteRoute(app, replies, parts);
 }
 
-function readRoutes(app: HttpApp, { documents, knowledge }: DocumentRouteParts): void {
-  const replies = new EntityReplies(documents, errors);
-
-  app.get(
-    '/api/v1/documents',
-    reads({
+function readRoutes(app: HttpApp, replies: Replies, parts: DocumentRouteParts): void {
+  declareReads(app, replies, {
+    path: '/api/v1/documents',
+    tag: 'documents',
+    params,
+    schema: documentSchema,
+    list: {
       operationId: 'listDocuments',
       summary: 'List documents, newest first',
-      querystring: listDocumentsQuery,
-      response: { 200: documentPageSchema },
-    }),
-    (request, reply) => {
-      const { knowledge_graph, crawl, status } = request.query;
-      const facets = { knowledge_graph, crawl, status };
-      return replies.sendPage(request, reply, request.principal.organizationId, facets);
+      filters: documentFilters,
+      facets: ({ knowledge_graph, crawl, status }) => ({ knowledge_graph, crawl, status }),
     },
-  );
-
-  app.get(
-    '/api/v1/documents/:id',
-    reads({ operationId: 'getDocument', summary: 'Read a document', params, response }),
-    async (request, reply) => {
-      const { organizationId } = request.principal;
-      const { id } = request.params;
-      await requireReadable({ documents, knowledge }, organizationId, id);
-      return replies.sendOne(request, reply, organizationId, id);
-    },
-  );
-
-  app.get(
-    '/api/v1/documents/:id/events',
-    reads({
+    one: { operationId: 'getDocument', summary: 'Read a document' },
+    events: {
       operationId: 'streamDocumentEvents',
       summary: 'Follow the progress of a document',
       description:
         'Server-sent events: `document.queued`, `document.processing`, `document.ready`, `document.failed` and `document.deleted`, with the document as data.',
-      params,
-      querystring: documentEventsQuery,
-      response: eventStreamResponse,
-    }),
-    async (request, reply) => {
-      const { organizationId } = request.principal;
-      const { id } = request.params;
-      await requireReadable({ documents, knowledge }, organizationId, id);
-      return replies.sendEvents(request, reply, organizationId, id);
     },
-  );
+    admit: (organizationId, id) => requireReadable(parts, organizationId, id),
+  });
 }
 
 /** @throws HttpError 404 for a document that the organization does not have, or whose graph it does not have */
@@ -154,7 +134,7 @@ function contentRoute(app: HttpApp, parts: DocumentRouteParts): void {
   );
 }
 
-function createRoute(app: HttpApp, parts: DocumentRouteParts): void {
+function createRoute(app: HttpApp, replies: Replies, parts: DocumentRouteParts): void {
   app.post(
     '/api/v1/documents',
     {
@@ -173,12 +153,13 @@ function createRoute(app: HttpApp, parts: DocumentRouteParts): void {
       const { knowledge_graph, name, external_id } = request.body;
       await requireGraph(parts.knowledge, organizationId, knowledge_graph);
       const content = await contentOf(request.body, (id) => parts.media.file(organizationId, id));
-      return put(request, reply, parts, { knowledgeGraph: knowledge_graph, name, externalId: external_id, ...content });
+      const given = { knowledgeGraph: knowledge_graph, name, externalId: external_id, ...content };
+      return replies.sendResult(request, reply, await put(commandContext(request), parts, given));
     },
   );
 }
 
-function uploadRoute(app: HttpApp, parts: DocumentRouteParts): void {
+function uploadRoute(app: HttpApp, replies: Replies, parts: DocumentRouteParts): void {
   app.post(
     '/api/v1/documents/uploads',
     {
@@ -201,13 +182,13 @@ function uploadRoute(app: HttpApp, parts: DocumentRouteParts): void {
       const { knowledge_graph, name, external_id } = query;
       await requireGraph(parts.knowledge, request.principal.organizationId, knowledge_graph, 'query');
       const content = { contentType, bytes: body };
-      return put(request, reply, parts, { knowledgeGraph: knowledge_graph, name, externalId: external_id, ...content });
+      const given = { knowledgeGraph: knowledge_graph, name, externalId: external_id, ...content };
+      return replies.sendResult(request, reply, await put(commandContext(request), parts, given));
     },
   );
 }
 
-function deleteRoute(app: HttpApp, { documents, knowledge }: DocumentRouteParts): void {
-  const replies = new EntityReplies(documents, errors);
+function deleteRoute(app: HttpApp, replies: Replies, { documents, knowledge }: DocumentRouteParts): void {
   app.delete(
     '/api/v1/documents/:id',
     writes({
@@ -232,14 +213,11 @@ type Given = GivenContent & {
 };
 
 async function put(
-  request: FastifyRequest,
-  reply: FastifyReply,
+  context: CommandContext,
   { documents }: Pick<DocumentRouteParts, 'documents'>,
   { externalId = null, ...given }: Given,
-): Promise<FastifyReply> {
-  const context = commandContext(request);
+): Promise<EntityResult<Document, DocumentRejection>> {
   const { organizationId, commandId } = context;
   const id = externalId === null ? commandId : documentIdOf(organizationId, given.knowledgeGraph, externalId);
-  const result = await documents.put(context, { id, externalId, ...given });
-  return new EntityReplies(documents, errors).sendResult(request, reply, result);
+  return documents.put(context, { id, externalId, ...given });
 }

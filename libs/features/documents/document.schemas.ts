@@ -1,15 +1,6 @@
 import { z } from 'zod';
 
-import {
-  eventStreamQuery,
-  idFilter,
-  idParam,
-  idReference,
-  jsonMap,
-  pageMetaSchema,
-  pageQuery,
-  text,
-} from '#libs/platform/http/index.ts';
+import { idFilter, idParam, idReference, jsonMap, text } from '#libs/platform/http/index.ts';
 
 export const CONTENT_TYPES = [
   'text/plain',
@@ -46,10 +37,6 @@ export const documentSchema = z
       .describe('The object that the document was created with as `data`'),
   })
   .meta({ id: 'Document' });
-
-export const documentPageSchema = z
-  .object({ items: z.array(documentSchema), meta: pageMetaSchema })
-  .meta({ id: 'DocumentPage' });
 
 const name = text({ max: 256, description: 'Name of the document; default: the title of the content' });
 const knowledgeGraph = idReference({ description: 'Id of the knowledge graph that learns from the document' });
@@ -88,11 +75,8 @@ export const uploadQuery = z.object({
 
 export const documentParams = z.object({ id: idParam('Id of the document') });
 
-export const documentEventsQuery = z.object(eventStreamQuery);
-
-export const listDocumentsQuery = z.object({
-  ...pageQuery,
+export const documentFilters = {
   knowledge_graph: idFilter({ description: 'Only documents of this knowledge graph' }).optional(),
   status: text({ description: 'Only documents of this status: `Failed` matches every reason' }).optional(),
   crawl: idFilter({ description: 'Only documents of this crawl' }).optional(),
-});
+};

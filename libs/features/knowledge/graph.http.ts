@@ -1,23 +1,11 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 
 import { faultAfterWrite } from '#libs/kernel/faults.ts';
-import { EntityReplies } from '#libs/platform/entity/index.ts';
-import {
-  commandContext,
-  type HttpApp,
-  invalid,
-  notFound,
-  notModified,
-  openPage,
-  routesTagged,
-  sendJson,
-  sendPage,
-} from '#libs/platform/http/index.ts';
+import { declareReads, EntityReplies } from '#libs/platform/entity/index.ts';
+import { commandContext, type HttpApp, invalid, notFound, routesTagged } from '#libs/platform/http/index.ts';
 
 import { factsToLearn, statedFacts } from './stated-facts.ts';
-import { type GraphResult, type Graphs, nameFacet } from './graph.read.ts';
-import { GraphResources } from './graph.resource.ts';
+import { type GraphFacets, type Graphs, nameFacet, withCounts } from './graph.read.ts';
 import {
   addFactsBody,
   createGraphBody,
@@ -25,14 +13,12 @@ import {
   edgeSchema,
   endEdgeBody,
   factsSchema,
-  graphPageSchema,
+  graphFilters,
   graphParams,
   graphSchema,
-  listGraphsQuery,
-  readGraphQuery,
   updateGraphBody,
 } from './graph.schemas.ts';
-import { decideDelete, decideEndEdge, decideUpdate } from './graph.ts';
+import { decideDelete, decideEndEdge, decideUpdate, type GraphEvent, type GraphState } from './graph.ts';
 import type { GraphIndex } from './search/index.ts';
 
 export interface GraphRouteParts {
@@ -40,65 +26,47 @@ export interface GraphRouteParts {
   readonly index: GraphIndex;
 }
 
-const { reads, writes } = routesTagged('knowledge');
+type Replies = EntityReplies<GraphState, GraphEvent, GraphFacets>;
+
+const { writes } = routesTagged('knowledge');
 const params = graphParams;
 const response = { 200: graphSchema };
 
 export function graphRoutes(app: HttpApp, parts: GraphRouteParts): void {
-  const resources = new GraphResources(parts.index);
-  readRoutes(app, parts.graphs, resources);
-  commandRoutes(app, parts, resources);
-  factRoutes(app, parts);
+  const replies = new EntityReplies(parts.graphs, {}, withCounts(parts.index));
+  readRoutes(app, replies, parts);
+  commandRoutes(app, replies, parts);
+  factRoutes(app, replies, parts);
 }
 
-function readRoutes(app: HttpApp, graphs: Graphs, resources: GraphResources): void {
-  app.get(
-    '/api/v1/knowledge',
-    reads({
+function readRoutes(app: HttpApp, replies: Replies, { graphs, index }: GraphRouteParts): void {
+  declareReads(app, replies, {
+    path: '/api/v1/knowledge',
+    tag: 'knowledge',
+    params,
+    schema: graphSchema,
+    list: {
       operationId: 'listKnowledgeGraphs',
       summary: 'List knowledge graphs, newest first',
-      querystring: listGraphsQuery,
-      response: { 200: graphPageSchema },
-    }),
-    async (request, reply) => {
-      const { organizationId } = request.principal;
-      const { name } = request.query;
-      const page = openPage(request, request.query, { organizationId, name });
-      const found = await graphs.states(organizationId, { name: name && nameFacet(name) }, page);
-      const items = await Promise.all(found.states.map((graph) => resources.of(graph)));
-      return sendPage(reply, items, page.meta(found));
+      filters: graphFilters,
+      facets: ({ name }) => ({ name: name && nameFacet(name) }),
     },
-  );
-
-  app.get(
-    '/api/v1/knowledge/:id',
-    reads({
+    one: {
       operationId: 'getKnowledgeGraph',
       summary: 'Read a knowledge graph in its current state, or at a point in its history',
-      params,
-      querystring: readGraphQuery,
-      response,
-    }),
-    async (request, reply) => {
-      const present = await graphs.find(request.principal.organizationId, request.params.id);
-      if (present === null) throw notFound();
-      const { as_of: asOf } = request.query;
-      const past = asOf === undefined ? undefined : await resources.at(present, asOf);
-      if (past === null) throw notFound();
-      // The revision is that of the document, so the tag identifies the same bytes in reads of the past.
-      if (notModified(request, reply, past?.revision ?? present.changedRevision)) return reply;
-      return sendJson(reply, past === undefined ? await resources.of(present) : past.json);
+      // The stream of a graph is long, and its index has its past.
+      async past(organizationId, id, point) {
+        const present = await graphs.projected(organizationId, id);
+        const past = present && (await index.past(id, point));
+        if (present === null || past === null) return null;
+        const { revision: changedRevision, ...then } = past;
+        return { ...present, ...then, changedRevision };
+      },
     },
-  );
+  });
 }
 
-function commandRoutes(app: HttpApp, { graphs, index }: GraphRouteParts, resources: GraphResources): void {
-  const replies = new EntityReplies(graphs, {});
-  const sendGraph = async (request: FastifyRequest, reply: FastifyReply, result: GraphResult) => {
-    const graph = replies.accepted(request, reply, result);
-    return sendJson(reply, await resources.of(graph));
-  };
-
+function commandRoutes(app: HttpApp, replies: Replies, { graphs, index }: GraphRouteParts): void {
   app.post(
     '/api/v1/knowledge',
     writes({
@@ -112,7 +80,7 @@ function commandRoutes(app: HttpApp, { graphs, index }: GraphRouteParts, resourc
       const { name, description = null } = request.body;
       const data = { id: context.commandId, name, description };
       const result = await graphs.create(context, data.id, { type: 'GraphCreated.v1', data });
-      return sendGraph(request, reply, result);
+      return replies.sendResult(request, reply, result);
     },
   );
 
@@ -128,7 +96,7 @@ function commandRoutes(app: HttpApp, { graphs, index }: GraphRouteParts, resourc
     async (request, reply) => {
       const context = commandContext(request);
       const result = await graphs.update(context, request.params.id, (graph) => decideUpdate(graph, request.body));
-      return sendGraph(request, reply, result);
+      return replies.sendResult(request, reply, result);
     },
   );
 
@@ -149,9 +117,7 @@ function commandRoutes(app: HttpApp, { graphs, index }: GraphRouteParts, resourc
   );
 }
 
-function factRoutes(app: HttpApp, { graphs, index }: GraphRouteParts): void {
-  const replies = new EntityReplies(graphs, {});
-
+function factRoutes(app: HttpApp, replies: Replies, { graphs, index }: GraphRouteParts): void {
   app.post(
     '/api/v1/knowledge/:id/facts',
     writes({

@@ -1,28 +1,69 @@
 import { createHash } from 'node:crypto';
 
+import { LRUCache } from 'lru-cache';
+
 import { accept } from '#libs/kernel/decider.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { Entities, entity, type EntityCore, type EntityResult, type NotFound } from '#libs/platform/entity/index.ts';
+import {
+  Entities,
+  entity,
+  type EntityCore,
+  type EntityResult,
+  type NotFound,
+  type Presentation,
+} from '#libs/platform/entity/index.ts';
 
 import { appendsOf, type FactsToLearn } from './facts.ts';
 import { GRAPH, type Graph, graphCodec, type GraphEvent, graphFold, type GraphState } from './graph.ts';
+import type { GraphCounts, GraphIndex } from './search/index.ts';
 
-type GraphFacets = { readonly name: string };
-
-/** As it is stored: without the counts, which the search index holds, and which replies add. */
-export function storedGraph({ id, name, description, createdAt, modified }: Graph) {
-  return { id, name, description, created: createdAt, modified };
-}
+export type GraphFacets = { readonly name: string };
 
 export const graphEntity = entity<GraphState, GraphEvent, GraphFacets>({
   category: GRAPH,
   version: 1,
   codec: graphCodec,
   fold: graphFold,
-  resource: storedGraph,
+  // Without the counts, which the search index holds: replies add them.
+  resource: ({ id, name, description, createdAt, modified }) => ({
+    id,
+    name,
+    description,
+    created: createdAt,
+    modified,
+  }),
   facets: ({ name }) => ({ name: nameFacet(name) }),
 });
+
+/** Of a graph after its first event. */
+const NO_FACTS: GraphCounts = { nodes: 0, edges: 0, documents: 0 };
+/** About 2 MB. */
+const MAX_REMEMBERED = 10_000;
+
+/** Graphs as the API answers them: with the counts at their revisions. Throws the faults of `GraphIndex`. */
+export function withCounts(index: Pick<GraphIndex, 'counts'>): Presentation<Graph> {
+  // Counts as of a revision never change. A list of graphs would otherwise open the index of each.
+  const remembered = new LRUCache<string, GraphCounts>({ max: MAX_REMEMBERED });
+  const countsOf = async ({ id, changedRevision }: Graph): Promise<GraphCounts> => {
+    if (changedRevision === 0) return NO_FACTS;
+    const key = `${id} ${changedRevision}`;
+    const counts = remembered.get(key) ?? (await index.counts(id, changedRevision));
+    remembered.set(key, counts);
+    return counts;
+  };
+  return {
+    isOfRevision: true,
+    of: (graphs) =>
+      Promise.all(
+        graphs.map(async (graph) => {
+          const { nodes, edges, documents } = await countsOf(graph);
+          const counts = { node_count: nodes, edge_count: edges, document_count: documents };
+          return { ...graphEntity.resource(graph), ...counts };
+        }),
+      ),
+  };
+}
 
 /** Facets contain no white space, and are keys of Redis. */
 export function nameFacet(name: string): string {

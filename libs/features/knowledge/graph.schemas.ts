@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-import { idParam, pageMetaSchema, pageQuery, queryPointInHistory, text, timestamp } from '#libs/platform/http/index.ts';
+import { idParam, text, timestamp } from '#libs/platform/http/index.ts';
 
 export const graphSchema = z
   .object({
@@ -14,10 +14,6 @@ export const graphSchema = z
     document_count: z.int().min(0).describe('Documents that facts come from'),
   })
   .meta({ id: 'KnowledgeGraph' });
-
-export const graphPageSchema = z
-  .object({ items: z.array(graphSchema), meta: pageMetaSchema })
-  .meta({ id: 'KnowledgeGraphPage' });
 
 /** A name identifies a node, so it needs a character that can be seen. */
 const VISIBLE = /\S/u;
@@ -34,15 +30,9 @@ export const updateGraphBody = z
   .meta({ id: 'KnowledgeGraphUpdate' });
 
 export const graphParams = z.object({ id: idParam('Id of the graph') });
-export const readGraphQuery = z.object({
-  as_of: queryPointInHistory({
-    description: "Reads the graph as of this sequence of the graph's stream (0: before its first event) or time",
-  }).optional(),
-});
-export const listGraphsQuery = z.object({
-  ...pageQuery,
+export const graphFilters = {
   name: text({ max: 256, description: 'Only graphs of exactly this name' }).optional(),
-});
+};
 
 const foundSource = z
   .object({

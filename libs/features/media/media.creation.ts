@@ -1,14 +1,13 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 
 import type { Channels } from '#libs/features/channels/index.ts';
 import { type Knowledge, requireGraph } from '#libs/features/knowledge/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { EntityReplies, type EntityResult } from '#libs/platform/entity/index.ts';
-import { commandContext, invalid, sendJson } from '#libs/platform/http/index.ts';
+import type { EntityResult } from '#libs/platform/entity/index.ts';
+import { commandContext, invalid } from '#libs/platform/http/index.ts';
 
-import { withAddresses } from './media.files.ts';
-import { type MediaItems, mediaResource } from './media.read.ts';
+import type { MediaItems } from './media.read.ts';
 import type { createMediaBody } from './media.schemas.ts';
 import type { Media, MediaCreated } from './media.ts';
 
@@ -55,14 +54,4 @@ export function createItem(
   const context = commandContext(request);
   const itemId = id ?? context.commandId;
   return media.create(context, itemId, { type: 'MediaCreated.v1', data: { ...given, id: itemId } });
-}
-
-export function sendItem(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { media }: { readonly media: MediaItems },
-  created: EntityResult<Media>,
-): FastifyReply {
-  const item = new EntityReplies(media, {}).accepted(request, reply, created);
-  return sendJson(reply, JSON.stringify(withAddresses(request, mediaResource(item))));
 }

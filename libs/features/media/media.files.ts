@@ -4,10 +4,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 
 import { systemClock } from '#libs/kernel/clock.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
 import { type Blob, type BlobStore, type ByteRange, missingBlob } from '#libs/platform/blobs/index.ts';
+import type { Presentation } from '#libs/platform/entity/index.ts';
 import { notFound } from '#libs/platform/http/index.ts';
 
-import type { MediaItems, MediaResource } from './media.read.ts';
+import { type MediaItems, mediaResource } from './media.read.ts';
 import type { Media, Preview } from './media.ts';
 
 const VALID_MS = 60 * 60_000;
@@ -18,21 +20,23 @@ const CONTEXT = ['media file'];
 const tokenPayload = z.tuple([z.string(), z.string(), z.enum(['preview', 'file']), z.int()]);
 type Which = z.infer<typeof tokenPayload>[2];
 
-/** The item with the addresses of its files, which expire after one to one and a quarter hours. */
-export function withAddresses(request: FastifyRequest, item: MediaResource): MediaResource {
-  const now = Date.parse(systemClock.now());
-  const expiresAt = Math.ceil(now / ROUNDED_MS) * ROUNDED_MS + VALID_MS;
-  const { organizationId } = request.principal;
-  const address = (which: Which): string => {
-    const token = request.server.tokens.seal(CONTEXT, [organizationId, item.id, which, expiresAt]);
-    return `${request.protocol}://${request.host}/api/v1/media/files/${token}`;
-  };
-  return {
-    ...item,
-    url: item.url === null ? null : address('preview'),
-    file_url: item.file_url === null ? null : address('file'),
-  };
-}
+/** Items with the addresses of their files, which expire after one to one and a quarter hours. */
+export const withAddresses: Presentation<Media> = {
+  of: async (items, request) => {
+    const now = Date.parse(systemClock.now());
+    const expiresAt = Math.ceil(now / ROUNDED_MS) * ROUNDED_MS + VALID_MS;
+    const { organizationId } = request.principal;
+    const address = (id: EntityId, which: Which): string => {
+      const token = request.server.tokens.seal(CONTEXT, [organizationId, id, which, expiresAt]);
+      return `${request.protocol}://${request.host}/api/v1/media/files/${token}`;
+    };
+    return items.map((item) => ({
+      ...mediaResource(item),
+      url: item.preview && address(item.id, 'preview'),
+      file_url: item.file && address(item.id, 'file'),
+    }));
+  },
+};
 
 interface FileParts {
   readonly media: Pick<MediaItems, 'find'>;

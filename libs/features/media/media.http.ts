@@ -1,32 +1,15 @@
 import { z } from 'zod';
 
-import { EntityReplies } from '#libs/platform/entity/index.ts';
+import { declareReads, EntityReplies } from '#libs/platform/entity/index.ts';
 import type { Fetcher } from '#libs/platform/fetch/index.ts';
 import type { BlobStore } from '#libs/platform/blobs/index.ts';
-import {
-  commandContext,
-  etagOf,
-  type HttpApp,
-  notFound,
-  openPage,
-  requireFetchable,
-  routesTagged,
-  sendJson,
-  sendPage,
-} from '#libs/platform/http/index.ts';
+import { commandContext, type HttpApp, requireFetchable, routesTagged } from '#libs/platform/http/index.ts';
 
-import { createItem, descriptionOf, type OwnDestinations, requireDestinations, sendItem } from './media.creation.ts';
+import { createItem, descriptionOf, type OwnDestinations, requireDestinations } from './media.creation.ts';
 import { sendFile, withAddresses } from './media.files.ts';
-import { type MediaItems, mediaResource } from './media.read.ts';
-import {
-  createMediaBody,
-  fileParams,
-  listMediaQuery,
-  mediaPageSchema,
-  mediaParams,
-  mediaSchema,
-} from './media.schemas.ts';
-import { decideDelete } from './media.ts';
+import type { MediaFacets, MediaItems } from './media.read.ts';
+import { createMediaBody, fileParams, mediaFilters, mediaParams, mediaSchema } from './media.schemas.ts';
+import { decideDelete, type MediaEvent, type MediaState } from './media.ts';
 
 export interface MediaRouteParts extends OwnDestinations {
   readonly media: MediaItems;
@@ -34,65 +17,40 @@ export interface MediaRouteParts extends OwnDestinations {
   readonly blobs: BlobStore;
 }
 
-const { reads, writes } = routesTagged('media');
+type Replies = EntityReplies<MediaState, MediaEvent, MediaFacets>;
+
+const { writes } = routesTagged('media');
 const params = mediaParams;
 const response = { 200: mediaSchema };
 
 export function mediaRoutes(app: HttpApp, parts: MediaRouteParts): void {
-  readRoutes(app, parts);
-  createRoute(app, parts);
-  deleteRoute(app, parts);
+  const replies = new EntityReplies(parts.media, {}, withAddresses);
+  declareReads(app, replies, {
+    path: '/api/v1/media',
+    tag: 'media',
+    params,
+    schema: mediaSchema,
+    list: {
+      operationId: 'listMedia',
+      summary: 'List media items, newest first',
+      filters: mediaFilters,
+      facets: ({ twin, community, organization, ...query }) => ({
+        twin: twin ?? query.twin_id,
+        community: community ?? query.community_id,
+        organization: organization ?? query.organization_id,
+        resource_type: query.resource_type,
+        format: query.format,
+        knowledge_graph: query.knowledge_graph,
+      }),
+    },
+    one: { operationId: 'getMedia', summary: 'Read a media item' },
+  });
+  createRoute(app, replies, parts);
+  deleteRoute(app, replies, parts);
   fileRoute(app, parts);
 }
 
-function readRoutes(app: HttpApp, { media }: MediaRouteParts): void {
-  app.get(
-    '/api/v1/media',
-    reads({
-      operationId: 'listMedia',
-      summary: 'List media items, newest first',
-      querystring: listMediaQuery,
-      response: { 200: mediaPageSchema },
-    }),
-    async (request, reply) => {
-      const { organizationId } = request.principal;
-      const filter = filterOf(request.query);
-      const page = openPage(request, request.query, { ...filter, organizationId });
-      const found = await media.states(organizationId, filter, page);
-      const items = found.states.map((item) => withAddresses(request, mediaResource(item)));
-      return sendPage(
-        reply,
-        items.map((item) => Buffer.from(JSON.stringify(item))),
-        page.meta(found),
-      );
-    },
-  );
-
-  app.get(
-    '/api/v1/media/:id',
-    reads({ operationId: 'getMedia', summary: 'Read a media item', params, response }),
-    async (request, reply) => {
-      const found = await media.find(request.principal.organizationId, request.params.id);
-      if (found === null) throw notFound();
-      // Never 304: the addresses in an earlier answer may have expired.
-      void reply.header('etag', etagOf(found.changedRevision));
-      return sendJson(reply, JSON.stringify(withAddresses(request, mediaResource(found))));
-    },
-  );
-}
-
-function filterOf({ twin, community, organization, ...query }: z.output<typeof listMediaQuery>) {
-  return {
-    twin: twin ?? query.twin_id,
-    community: community ?? query.community_id,
-    organization: organization ?? query.organization_id,
-    resource_type: query.resource_type,
-    format: query.format,
-    knowledge_graph: query.knowledge_graph,
-  };
-}
-
-function createRoute(app: HttpApp, parts: MediaRouteParts): void {
+function createRoute(app: HttpApp, replies: Replies, parts: MediaRouteParts): void {
   app.post(
     '/api/v1/media',
     writes({
@@ -106,13 +64,12 @@ function createRoute(app: HttpApp, parts: MediaRouteParts): void {
       if (sourceUrl !== null) requireFetchable(parts.fetcher, sourceUrl, ['body', 'source_url']);
       await requireDestinations(request, parts, request.body);
       const created = await createItem(request, parts, { ...descriptionOf(request.body), sourceUrl, file: null });
-      return sendItem(request, reply, parts, created);
+      return replies.sendResult(request, reply, created);
     },
   );
 }
 
-function deleteRoute(app: HttpApp, { media }: MediaRouteParts): void {
-  const replies = new EntityReplies(media, {});
+function deleteRoute(app: HttpApp, replies: Replies, { media }: MediaRouteParts): void {
   app.delete(
     '/api/v1/media/:id',
     writes({

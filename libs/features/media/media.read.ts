@@ -48,8 +48,6 @@ export const mediaResource = (media: Media) => ({
   interaction_id: media.interactionId,
 });
 
-export type MediaResource = ReturnType<typeof mediaResource>;
-
 export const mediaEntity = entity<MediaState, MediaEvent, MediaFacets>({
   category: MEDIA,
   version: 2,

@@ -1,15 +1,6 @@
 import { z } from 'zod';
 
-import {
-  httpUrl,
-  idFilter,
-  idParam,
-  idReference,
-  pageMetaSchema,
-  pageQuery,
-  queryOption,
-  text,
-} from '#libs/platform/http/index.ts';
+import { httpUrl, idFilter, idParam, idReference, queryOption, text } from '#libs/platform/http/index.ts';
 
 export const mediaSchema = z
   .object({
@@ -43,10 +34,6 @@ export const mediaSchema = z
     interaction_id: z.string().nullable().describe('The interaction that shows the file in the channel'),
   })
   .meta({ id: 'Media' });
-
-export const mediaPageSchema = z
-  .object({ items: z.array(mediaSchema), meta: pageMetaSchema })
-  .meta({ id: 'MediaPage' });
 
 const name = text({ max: 256, description: 'Name of the file' }).default('');
 const knowledgeGraph = idReference({ description: 'Id of a knowledge graph, which learns from the text of the file' });
@@ -84,8 +71,7 @@ const creator = 'that this user or service created';
 const inChannel = 'that are associated with this channel';
 const organization = 'of this organization: the own one, or none';
 
-export const listMediaQuery = z.object({
-  ...pageQuery,
+export const mediaFilters = {
   twin: filter(creator),
   twin_id: filter(creator, true),
   community: filter(inChannel),
@@ -95,4 +81,4 @@ export const listMediaQuery = z.object({
   resource_type: filter('of this kind, such as `image`'),
   format: filter('of this format, such as `png`'),
   knowledge_graph: queryOption(idFilter({ description: 'Only items that are associated with this knowledge graph' })),
-});
+};

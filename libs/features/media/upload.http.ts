@@ -20,7 +20,8 @@ import {
   sendJson,
 } from '#libs/platform/http/index.ts';
 
-import { createItem, descriptionOf, type OwnDestinations, requireDestinations, sendItem } from './media.creation.ts';
+import { createItem, descriptionOf, type OwnDestinations, requireDestinations } from './media.creation.ts';
+import { withAddresses } from './media.files.ts';
 import type { MediaItems } from './media.read.ts';
 import { mediaSchema, uploadQuery } from './media.schemas.ts';
 import { otherOffset, quotaExceeded, tooLarge } from './upload.errors.ts';
@@ -141,7 +142,7 @@ function postRoute(app: HttpApp, parts: UploadRouteParts): void {
         sourceUrl: null,
         file: file ?? null,
       });
-      return sendItem(request, reply, parts, created);
+      return new EntityReplies(parts.media, {}, withAddresses).sendResult(request, reply, created);
     },
   );
 }

@@ -146,19 +146,25 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
    * is unavailable, the entity is folded from the log: commands need the entities that they name.
    */
   async find(organizationId: EntityId, id: EntityId): Promise<EntityOf<State> | null> {
-    const entity = entityOf(await this.#projected(organizationId, id));
-    return entity === null || entity.organizationId !== organizationId || isDeleted(entity) ? null : entity;
-  }
-
-  async #projected(organizationId: EntityId, id: EntityId): Promise<State> {
     try {
-      // Written by the fold of this type, under keys that carry the version of its shape.
-      return (await this.#reader.state(this.type.category, organizationId, id, this.#part)) as State;
+      return await this.projected(organizationId, id);
     } catch (error) {
       if (!(error instanceof Fault) || error.code !== 'store_unavailable') throw error;
       const read = { commandId: newId(), organizationId, actor: READER, at: systemClock.now() };
-      return this.current(read, id);
+      return this.#own(organizationId, await this.current(read, id));
     }
+  }
+
+  /** As {@link find}, for reads of the API, which answer 503 while Redis is unavailable. */
+  async projected(organizationId: EntityId, id: EntityId): Promise<EntityOf<State> | null> {
+    // Written by the fold of this type, under keys that carry the version of its shape.
+    const state = await this.#reader.state(this.type.category, organizationId, id, this.#part);
+    return this.#own(organizationId, state as State);
+  }
+
+  #own(organizationId: EntityId, state: State): EntityOf<State> | null {
+    const entity = entityOf(state);
+    return entity === null || entity.organizationId !== organizationId || isDeleted(entity) ? null : entity;
   }
 
   /** The entity as the API answers it, or null if the organization has none. */
@@ -185,7 +191,7 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
    * @param id of an entity that the organization has
    * @throws `Fault` `store_unavailable`; StreamGone; RangeError for more than {@link MAX_PAST_EVENTS} events
    */
-  async at(_organizationId: EntityId, id: EntityId, point: HistoryPoint): Promise<EntityOf<State> | null> {
+  async at(id: EntityId, point: HistoryPoint): Promise<EntityOf<State> | null> {
     const past = await foldUntil(this.#store, this.type.projection, id, { point, maxEvents: MAX_PAST_EVENTS });
     if (past === null) throw new RangeError(`more than ${MAX_PAST_EVENTS} events happened until then`);
     const entity = entityOf(past.state);

@@ -41,6 +41,13 @@ export interface Presentation<Entity> {
   readonly isOfRevision?: boolean;
 }
 
+interface PastRequest<Entity> {
+  readonly organizationId: EntityId;
+  readonly asOf: HistoryPoint;
+  /** Reads the past without the log. Default: `Entities.at`, in turn with other reads of the past. */
+  readonly read?: (() => Promise<Entity | null>) | undefined;
+}
+
 /** Answers HTTP requests with entities of one kind. */
 export class EntityReplies<
   State extends AnyState,
@@ -77,7 +84,7 @@ export class EntityReplies<
     shown?: (json: Buffer) => Promise<Buffer>,
   ): Promise<FastifyReply> {
     if (this.#presentation !== undefined) {
-      return this.#sendEntity(request, reply, await this.#entities.find(organizationId, id));
+      return this.#sendEntity(request, reply, await this.#entities.projected(organizationId, id));
     }
     const found = await this.#entities.document(organizationId, id);
     if (found === null) throw notFound();
@@ -95,16 +102,17 @@ export class EntityReplies<
     request: FastifyRequest,
     reply: FastifyReply,
     id: EntityId,
-    { organizationId, asOf }: { readonly organizationId: EntityId; readonly asOf: HistoryPoint },
+    { organizationId, asOf, read }: PastRequest<EntityOf<State>>,
   ): Promise<FastifyReply> {
-    if ((await this.#entities.find(organizationId, id)) === null) throw notFound();
-    const past = await readPast(request, reply, () => this.#entities.at(organizationId, id, asOf)).catch(
-      (error: unknown) => {
-        if (!(error instanceof RangeError)) throw error;
-        throw invalid(['query', 'as_of'], error.message, 'sequence' in asOf ? `${asOf.sequence}` : asOf.at);
-      },
-    );
-    return this.#sendEntity(request, reply, past);
+    if ((await this.#entities.projected(organizationId, id)) === null) throw notFound();
+    if (read !== undefined) return this.#sendEntity(request, reply, await read());
+    try {
+      const past = await readPast(request, reply, () => this.#entities.at(id, asOf));
+      return await this.#sendEntity(request, reply, past);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      throw invalid(['query', 'as_of'], error.message, 'sequence' in asOf ? `${asOf.sequence}` : asOf.at);
+    }
   }
 
   async #sendEntity(

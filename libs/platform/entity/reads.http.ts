@@ -16,7 +16,7 @@ import {
 } from '#libs/platform/http/index.ts';
 import type { HistoryPoint } from '#libs/platform/readmodel/index.ts';
 
-import type { AnyState, Facets, FilterOf } from './entity.ts';
+import type { AnyState, EntityOf, Facets, FilterOf } from './entity.ts';
 import type { EntityReplies } from './entity-replies.ts';
 
 /** What the OpenAPI document says about a route. */
@@ -34,7 +34,12 @@ export type ReadRequest<Q extends z.core.$ZodLooseShape = {}> = Pick<FastifyRequ
   readonly query: z.output<z.ZodObject<Q>>;
 };
 
-interface EntityReads<F extends Facets, Own extends z.core.$ZodLooseShape, Filters extends z.core.$ZodLooseShape> {
+interface EntityReads<
+  State extends AnyState,
+  F extends Facets,
+  Own extends z.core.$ZodLooseShape,
+  Filters extends z.core.$ZodLooseShape,
+> {
   readonly path: string;
   readonly tag: string;
   /** Scope that the reads require. Default: `read`. */
@@ -50,7 +55,14 @@ interface EntityReads<F extends Facets, Own extends z.core.$ZodLooseShape, Filte
     readonly filters?: Filters;
     readonly facets?: (filters: z.output<z.ZodObject<Filters>>) => FilterOf<F>;
   };
-  readonly one: Operation;
+  readonly one: Operation & {
+    /** Reads the past without the log. Default: {@link Entities.at}, in turn with other reads of the past. */
+    readonly past?: (
+      organizationId: EntityId,
+      id: EntityId,
+      point: HistoryPoint,
+    ) => Promise<NoInfer<EntityOf<State>> | null>;
+  };
   readonly events?: Operation;
   /** Called before one entity, its past or its events are answered. @throws HttpError */
   readonly admit?: (organizationId: EntityId, id: EntityId) => Promise<unknown>;
@@ -73,12 +85,17 @@ export function declareReads<
   R extends Rejection,
   Own extends z.core.$ZodLooseShape = {},
   Filters extends z.core.$ZodLooseShape = {},
->(app: HttpApp, replies: EntityReplies<State, E, F, R>, reads: EntityReads<F, Own, Filters>): void {
+>(app: HttpApp, replies: EntityReplies<State, E, F, R>, reads: EntityReads<State, F, Own, Filters>): void {
   const { path, params, schema, query: own, list, one, events } = reads;
   const options =
-    ({ scope = reads.scope ?? 'read', ...operation }: Operation) =>
+    ({ scope = reads.scope ?? 'read', operationId, summary, description }: Operation) =>
     <Schema extends object>(more: Schema) =>
-      routesTagged(reads.tag).requiring(scope)({ ...operation, ...more });
+      routesTagged(reads.tag).requiring(scope)({
+        operationId,
+        summary,
+        ...(description !== undefined && { description }),
+        ...more,
+      });
   const organizationOf = async (request: Pick<FastifyRequest, 'principal' | 'params' | 'query'>) =>
     reads.organizationOf?.(request as ReadRequest<Own>) ?? request.principal.organizationId;
   const onePath = `${path}/:id`;
@@ -100,7 +117,9 @@ export function declareReads<
     const organizationId = await organizationOf(request);
     await reads.admit?.(organizationId, id);
     if (point === undefined) return replies.sendOne(request, reply, organizationId, id);
-    return replies.sendPast(request, reply, id, { organizationId, asOf: point });
+    const { past } = one;
+    const read = past && (() => past(organizationId, id, point));
+    return replies.sendPast(request, reply, id, { organizationId, asOf: point, read });
   });
 
   if (events === undefined) return;

@@ -94,8 +94,10 @@ export async function startParleyProcess(options: ParleyProcessOptions = {}): Pr
       throw new Error(`Parley ended (${child.exitCode ?? child.signalCode}):\n${output.slice(-3_000)}`);
     }
   }
+  /** While a start waits for its store, another server answers, by the check `start`, and 503 to all requests of the API. */
   async function listening(): Promise<boolean> {
-    return (await api.get('/health/live', { timeoutMs: 1_000 })).status === 200;
+    const { checks } = (await api.get('/health/ready', { timeoutMs: 3_000 })).json() as { checks: object };
+    return !('start' in checks);
   }
 
   const parley: ParleyProcess = {

@@ -1,7 +1,9 @@
+export const MAX_PAUSE_MS = 15_000;
+
 export interface BackoffOptions {
   /** Upper bound of the first pause, in milliseconds. Default 250. */
   readonly firstMs?: number;
-  /** Upper bound of every pause, in milliseconds. Default 15,000. */
+  /** Upper bound of every pause, in milliseconds, also of one that the server asks for. Default 15,000. */
   readonly maxMs?: number;
 }
 
@@ -13,7 +15,7 @@ export interface BackoffOptions {
  */
 export function pauseMs(
   attempt: number,
-  { firstMs = 250, maxMs = 15_000 }: BackoffOptions = {},
+  { firstMs = 250, maxMs = MAX_PAUSE_MS }: BackoffOptions = {},
   random: () => number = Math.random,
 ): number {
   return Math.round(random() * Math.min(maxMs, firstMs * 2 ** Math.min(attempt - 1, 30)));

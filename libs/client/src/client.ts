@@ -2,7 +2,7 @@ import createFetchClient, { type Client } from 'openapi-fetch';
 
 import type { paths } from './api.generated.ts';
 import { refusalOf } from './errors.ts';
-import type { Ticket, TicketSource } from './link.ts';
+import type { Ticket, TicketSource } from './tickets.ts';
 import { ChannelSubscription, type SubscribeOptions } from './subscription.ts';
 import type { WebSocketConstructor } from './websocket.ts';
 
@@ -21,9 +21,6 @@ export interface ClientOptions {
 
 /** The REST API, typed: `rest.GET('/api/v1/channels/{id}', { params: { path: { id } } })` gives `{ data, error, response }`. */
 export type RestClient = Client<paths>;
-
-/** Time limit of a request for a ticket. */
-const TICKET_WITHIN_MS = 15_000;
 
 /** Client of one Parley. Holds no connections by itself. */
 export class ParleyClient {
@@ -60,7 +57,7 @@ export class ParleyClient {
   async #fetchTicket(id: string, signal: AbortSignal): Promise<Ticket> {
     const { data, error, response } = await this.rest.POST('/api/v1/channels/{id}/websocket_ticket', {
       params: { path: { id } },
-      signal: AbortSignal.any([signal, AbortSignal.timeout(TICKET_WITHIN_MS)]),
+      signal,
     });
     if (data === undefined) throw refusalOf(response, error);
     return data;

@@ -62,6 +62,32 @@ describe('Connection', () => {
     expect(ending).toEqual({ code: 4013, reason: 'no pong' });
   });
 
+  it.each([0, 1, 12_000, 24_999])(
+    'notices within two heartbeats a silence that begins after %i ms',
+    async (lastAtMs) => {
+      connection.expectHeartbeat(25_000);
+      await vi.advanceTimersByTimeAsync(lastAtMs);
+      wire.hear('{"frame":"ping"}');
+      await vi.advanceTimersByTimeAsync(24_999);
+      expect(wire.sent).toEqual([]);
+      await vi.advanceTimersByTimeAsync(25_001);
+      expect(ending).toEqual({ code: 4013, reason: 'no pong' });
+    },
+  );
+
+  it('asks at once after a change of the network', async () => {
+    connection.expectHeartbeat(25_000);
+    wire.hear('{"frame":"ping"}');
+    connection.ask();
+    expect(wire.sent).toEqual([{ frame: 'ping' }]);
+    wire.hear('{"frame":"pong"}');
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(ending).toBeNull();
+    connection.ask();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(ending).toEqual({ code: 4013, reason: 'no pong' });
+  });
+
   it('stays open while frames arrive', async () => {
     connection.expectHeartbeat(1_000);
     for (let time = 0; time < 10; time++) {

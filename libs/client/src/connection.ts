@@ -10,7 +10,7 @@ export interface Ending {
 
 /** Time limit from the start of the handshake to `hello`. */
 const HELLO_WITHIN_MS = 15_000;
-/** Without a frame for the server's heartbeat interval the client sends a ping; time limit of its answer. */
+/** Time limit of the answer to a ping, which the client sends after a heartbeat interval without a frame. */
 const ANSWER_WITHIN_MS = 10_000;
 
 /** Close code of a connection that ended without a close frame. */
@@ -22,7 +22,10 @@ export class Connection {
   readonly #socket: WebSocketLike;
   #end: ((ending: Ending) => void) | null = null;
   #timer: ReturnType<typeof setTimeout>;
-  #hasReceived = false;
+  /** Milliseconds; null before `hello`. */
+  #heartbeatMs: number | null = null;
+  /** Monotonic. */
+  #receivedAtMs = 0;
 
   /** @param onFrame receives each frame with the length of its text */
   constructor(socket: WebSocketLike, onFrame: (frame: ServerFrame, size: number) => void) {
@@ -31,7 +34,7 @@ export class Connection {
     this.#timer = setTimeout(() => this.leave(CLOSE.noPong, 'no hello'), HELLO_WITHIN_MS);
     socket.addEventListener('message', ({ data }) => {
       if (this.#end === null) return;
-      this.#hasReceived = true;
+      this.#receivedAtMs = performance.now();
       const frame = frameOf(data);
       if (frame === null) this.leave(CLOSE.outOfStep, 'a message is not a frame');
       else onFrame(frame, String(data).length);
@@ -43,12 +46,33 @@ export class Connection {
 
   /** After `hello`: the server sends a frame at least this often. */
   expectHeartbeat(everyMs: number): void {
+    this.#heartbeatMs = everyMs;
+    this.#watch(everyMs);
+  }
+
+  #watch(everyMs: number): void {
     clearTimeout(this.#timer);
-    this.#hasReceived = false;
+    const silentMs = performance.now() - this.#receivedAtMs;
+    this.#timer = setTimeout(
+      () => {
+        if (performance.now() - this.#receivedAtMs < everyMs) this.#watch(everyMs);
+        else this.ask();
+      },
+      Math.max(1, everyMs - silentMs),
+    );
+  }
+
+  /** Ends the connection unless the server answers: after a long silence, or a change of the network. */
+  ask(): void {
+    const everyMs = this.#heartbeatMs;
+    if (everyMs === null) return;
+    clearTimeout(this.#timer);
+    const askedAtMs = performance.now();
+    this.send({ frame: 'ping' });
     this.#timer = setTimeout(() => {
-      if (this.#hasReceived) this.expectHeartbeat(everyMs);
-      else this.#ask(everyMs);
-    }, everyMs);
+      if (this.#receivedAtMs >= askedAtMs) this.#watch(everyMs);
+      else this.leave(CLOSE.noPong, 'no pong');
+    }, ANSWER_WITHIN_MS);
   }
 
   /** Does nothing after the connection has ended. */
@@ -65,14 +89,6 @@ export class Connection {
     } catch {
       // Still connecting, or closed already.
     }
-  }
-
-  #ask(everyMs: number): void {
-    this.send({ frame: 'ping' });
-    this.#timer = setTimeout(() => {
-      if (this.#hasReceived) this.expectHeartbeat(everyMs);
-      else this.leave(CLOSE.noPong, 'no pong');
-    }, ANSWER_WITHIN_MS);
   }
 
   #over(ending: Ending): void {

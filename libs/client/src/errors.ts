@@ -19,23 +19,27 @@ export class ApiError extends ParleyError {
   readonly retryAfter: number | null;
   /** Id of the request, for the operator of the server. */
   readonly requestId: string | null;
+  readonly #isParleys: boolean;
 
+  /** @param answer `isParleys`: whether Parley refuses, and not a proxy on the way to it; default: true */
   constructor(answer: {
     readonly status: number;
     readonly code: string;
     readonly detail: string;
     readonly retryAfter?: number | null;
     readonly requestId?: string | null;
+    readonly isParleys?: boolean;
   }) {
     super(answer.code, answer.detail);
     this.status = answer.status;
     this.retryAfter = answer.retryAfter ?? null;
     this.requestId = answer.requestId ?? null;
+    this.#isParleys = answer.isParleys ?? true;
   }
 
-  /** Whether a retry may succeed. */
+  /** Whether a retry may succeed: whatever is not Parley's own refusal passes. */
   get passing(): boolean {
-    return this.status >= 500 || this.status === 408 || this.status === 425 || this.status === 429;
+    return !this.#isParleys || this.status >= 500 || this.status === 408 || this.status === 425 || this.status === 429;
   }
 }
 
@@ -100,6 +104,7 @@ export function refusalOf(response: Response, body: unknown): ApiError {
     detail: isDetail ? sentenceOf(detail) : `the server answered ${response.status}`,
     retryAfter: Number.isFinite(retryAfter) ? retryAfter : null,
     requestId: typeof requestId === 'string' ? requestId : null,
+    isParleys: typeof code === 'string' || (response.status === 422 && Array.isArray(detail)),
   });
 }
 

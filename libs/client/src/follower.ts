@@ -65,6 +65,7 @@ export class Follower {
   readonly #ephemerals = new Ephemerals();
   #received: number | null;
   #greeted = false;
+  #isAside = false;
 
   constructor({ after, include }: FollowerOptions) {
     this.#received = after ?? null;
@@ -79,9 +80,15 @@ export class Follower {
     return this.#drafts.texts;
   }
 
-  /** On a new connection, whose first frame must be `hello`. */
-  connected(): void {
+  /**
+   * On a new connection, whose first frame must be `hello`.
+   *
+   * @param isAside it is for commands and values alone: its events are not delivered, and a later connection resumes as
+   *   if there had been none
+   */
+  connected({ isAside = false } = {}): void {
     this.#greeted = false;
+    this.#isAside = isAside;
   }
 
   receive(frame: ServerFrame, nowMs: number): readonly Step[] {
@@ -92,6 +99,7 @@ export class Follower {
       case 'event':
         return this.#event(frame);
       case 'caught_up':
+        if (this.#isAside) return NOTHING;
         return frame.seq === this.#received
           ? [{ do: 'caught up', seq: frame.seq }]
           : [leave(`caught up at ${frame.seq}, with ${this.#received} received`)];
@@ -123,13 +131,15 @@ export class Follower {
     this.#ephemerals.clear();
     // Resumes after the first `hello`, even if the connection breaks before the first event.
     this.#received ??= hello.head;
+    const after = this.#isAside ? hello.head : this.#received;
     return [
-      { do: 'send', frame: { frame: 'resume', after: this.#received, include: [...this.#include] } },
+      { do: 'send', frame: { frame: 'resume', after, include: [...this.#include] } },
       { do: 'greeted', hello },
     ];
   }
 
   #event(frame: EventFrame): readonly Step[] {
+    if (this.#isAside) return NOTHING;
     const received = this.#received ?? 0;
     if (frame.seq <= received) return NOTHING;
     if (frame.seq !== received + 1) return [leave(`event ${frame.seq} came after ${received}`)];

@@ -6,11 +6,18 @@ export {
   type SubscriptionEvents,
   type SubscriptionState,
 } from './subscription.ts';
-export { type LinkState, type Ticket, type TicketSource } from './link.ts';
+export { type LinkState } from './link.ts';
+export { type Ticket, type TicketSource } from './tickets.ts';
 export { type BackoffOptions } from './backoff.ts';
 export { type QueueLimits } from './event-queue.ts';
 export { type Draft, type Ephemeral } from './follower.ts';
-export { type Acknowledgement, type CommandData, type CommandType, type ReactionCommand } from './commands.ts';
+export {
+  type Acknowledgement,
+  type CommandData,
+  type CommandType,
+  type ReactionCommand,
+  type TypingCommand,
+} from './commands.ts';
 export {
   type Channel,
   type ChannelEvent,

@@ -1,25 +1,13 @@
 /** Keeps a subscription connected: fetches tickets, opens websockets, and reconnects. */
-import { pauseMs, type BackoffOptions } from './backoff.ts';
+import { MAX_PAUSE_MS, pauseMs, type BackoffOptions } from './backoff.ts';
 import { CLOSE, meaningOf } from './close-codes.ts';
-import { CommandOutbox } from './commands.ts';
+import { CommandOutbox, type TypingCommand } from './commands.ts';
 import { Connection, lost, type Ending } from './connection.ts';
 import { ApiError, SubscriptionError } from './errors.ts';
 import { Follower, type FollowerOptions, type Step } from './follower.ts';
 import { PROTOCOL, type HelloFrame, type ServerFrame } from './frames.ts';
+import { ticketOf, type TicketSource } from './tickets.ts';
 import { findWebSocket, type WebSocketConstructor } from './websocket.ts';
-
-/** Opens one websocket of one channel, once, within a minute. */
-export interface Ticket {
-  readonly value: string;
-}
-
-/**
- * Fetches a ticket. A web page must not hold an API key, so it asks its own backend, which asks Parley.
- *
- * An {@link ApiError} that is not `passing` (its `status` is 4xx, except 408, 425 and 429) ends the subscription; after
- * every other error the client retries.
- */
-export type TicketSource = (channelId: string, signal: AbortSignal) => Promise<Ticket>;
 
 export type LinkState =
   | { readonly state: 'connecting' }
@@ -28,7 +16,7 @@ export type LinkState =
   | { readonly state: 'live' }
   /** Not connected; retries after a pause. */
   | { readonly state: 'waiting'; readonly retryInMs: number; readonly reason: string }
-  /** The consumer lags: disconnected until it has taken half of the queue. */
+  /** The consumer lags: no events are received until it has taken half of the queue. */
   | { readonly state: 'paused' };
 
 export interface LinkParts {
@@ -41,6 +29,8 @@ export interface LinkParts {
 }
 
 export interface LinkObserver {
+  /** Whether drafts and other values are wanted while no events are received. */
+  wantsValues(): boolean;
   /** Receives each step that concerns the consumer; `size`: characters of the frame. */
   onStep(step: Step, size: number): void;
   onState(state: LinkState): void;
@@ -49,7 +39,7 @@ export interface LinkObserver {
 type Unready = { readonly retryInMs: number | null; readonly reason: string };
 
 export class Link {
-  readonly outbox = new CommandOutbox();
+  readonly outbox: CommandOutbox;
   readonly follower: Follower;
   readonly #parts: LinkParts;
   readonly #observer: LinkObserver;
@@ -59,70 +49,131 @@ export class Link {
   #complaint: string | null = null;
   #failures = 0;
   #refusedTickets = 0;
-  #room: { readonly made: Promise<void>; readonly make: () => void } | null = null;
+  /** Set while the consumer lags. Commands and values then have a connection without events. */
+  #isHeldBack = false;
+  /** That connection was refused for good. The next one with events shows whether the subscription has ended. */
+  #isAsideRefused = false;
+  #skipsPause = false;
+  /** Ends the pause of {@link run}. */
+  #wake: () => void = () => undefined;
   #flushTimer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(parts: LinkParts, options: FollowerOptions, observer: LinkObserver) {
+  constructor(
+    parts: LinkParts,
+    options: FollowerOptions & { answerWithinMs?: number | undefined },
+    observer: LinkObserver,
+  ) {
     this.#parts = parts;
     this.#observer = observer;
     this.follower = new Follower(options);
+    this.outbox = new CommandOutbox(options.answerWithinMs);
   }
 
   /** Runs until {@link close}. @throws SubscriptionError if a retry cannot succeed */
   async run(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
-      if (this.#room !== null) {
-        this.#observer.onState({ state: 'paused' });
-        await this.#room.made;
+      const isAside = this.#isHeldBack;
+      this.#observer.onState({ state: isAside ? 'paused' : 'connecting' });
+      if (isAside && !this.#needsConnectionAside()) {
+        await this.#pause(null);
         continue;
       }
-      this.#observer.onState({ state: 'connecting' });
-      const unready = await this.#connectOnce();
-      if (signal.aborted || this.#room !== null || unready === null) continue;
+      const unready = await this.#attempt(isAside);
+      if (signal.aborted || this.#isHeldBack !== isAside || unready === null) continue;
       this.#failures += 1;
-      const retryInMs = Math.max(unready.retryInMs ?? 0, pauseMs(this.#failures, this.#parts.backoff));
-      this.#observer.onState({ state: 'waiting', retryInMs, reason: unready.reason });
-      await pause(retryInMs, signal);
+      const { backoff } = this.#parts;
+      // A proxy may ask for hours.
+      const askedMs = Math.min(unready.retryInMs ?? 0, backoff.maxMs ?? MAX_PAUSE_MS);
+      const retryInMs = this.#skipsPause ? 0 : Math.max(askedMs, pauseMs(this.#failures, backoff));
+      this.#skipsPause = false;
+      if (!isAside) this.#observer.onState({ state: 'waiting', retryInMs, reason: unready.reason });
+      await this.#pause(retryInMs);
     }
+  }
+
+  #needsConnectionAside(): boolean {
+    return !this.#isAsideRefused && (!this.outbox.isEmpty || this.#observer.wantsValues());
   }
 
   /** Sends the commands of the outbox, if connected and as far as the rate allows. */
   flush(): void {
     clearTimeout(this.#flushTimer);
+    if (this.#isHeldBack) this.#wake();
     if (this.#connection === null || this.#hello === null) return;
-    const { frames, againInMs } = this.outbox.take(Date.now(), this.#hello.max_frame_bytes);
+    const { frames, againInMs } = this.outbox.take(performance.now(), this.#hello.max_frame_bytes);
     for (const frame of frames) this.#connection.send(frame);
     if (againInMs !== null) this.#flushTimer = setTimeout(() => this.flush(), againInMs);
   }
 
-  /** Disconnects until {@link receiveAgain}, which resumes. */
+  /** False while typing cannot be shown: it is dropped then. */
+  admitsTyping(data: TypingCommand | undefined): boolean {
+    return this.#hello !== null && this.outbox.admitTyping(data, performance.now());
+  }
+
+  /** Receives no events until {@link receiveAgain}, which resumes. */
   holdBack(): void {
-    if (this.#room !== null) return;
-    let make = (): void => undefined;
-    const made = new Promise<void>((resolve) => (make = resolve));
-    this.#room = { made, make };
+    if (this.#isHeldBack) return;
+    this.#isHeldBack = true;
     this.#connection?.leave(CLOSE.normal, 'the consumer lags');
   }
 
   receiveAgain(): void {
-    this.#room?.make();
-    this.#room = null;
+    if (!this.#isHeldBack) return;
+    this.#isHeldBack = false;
+    this.#isAsideRefused = false;
+    this.#connection?.leave(CLOSE.normal, 'the consumer has caught up');
+    this.#wake();
+  }
+
+  /** Connects anew, at once. */
+  reconnect(): void {
+    this.#skipsPause = this.#connection !== null;
+    this.#failures = 0;
+    this.#connection?.leave(CLOSE.normal, 'reconnects');
+    this.#wake();
+  }
+
+  /** After a change of the network: finds out whether the connection is alive, or ends the pause before the next one. */
+  check(): void {
+    if (this.#connection === null) this.#wake();
+    else this.#connection.ask();
   }
 
   close(): void {
     this.#stop.abort();
     this.#connection?.leave(CLOSE.normal, '');
-    this.receiveAgain();
+    this.#wake();
+  }
+
+  /** A pause that {@link #wake} ends; without `ms`, nothing else does. */
+  async #pause(ms: number | null): Promise<void> {
+    if (this.#stop.signal.aborted) return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+      if (ms !== null) timer = setTimeout(resolve, ms);
+    });
+    clearTimeout(timer);
+    this.#wake = () => undefined;
   }
 
   /** @returns the reason to wait before the next attempt; null to reconnect at once */
-  async #connectOnce(): Promise<Unready | null> {
-    const { channelId, tickets, url } = this.#parts;
-    const { signal } = this.#stop;
-    let value: string;
+  async #attempt(isAside: boolean): Promise<Unready | null> {
     try {
-      ({ value } = await tickets(channelId, signal));
+      return await this.#connectOnce(isAside);
+    } catch (error) {
+      if (!isAside) throw error;
+      this.#isAsideRefused = true;
+      return null;
+    }
+  }
+
+  async #connectOnce(isAside: boolean): Promise<Unready | null> {
+    const { channelId, tickets, url } = this.#parts;
+    let ticket: string;
+    try {
+      ticket = await ticketOf(tickets, channelId, this.#stop.signal);
     } catch (error) {
       return withoutTicket(error);
     }
@@ -130,13 +181,13 @@ export class Link {
     if (WebSocket === null) {
       throw new SubscriptionError('no_websocket', 'there is no WebSocket: install ws, or pass one to the client');
     }
-    // Closed while the ticket was fetched.
-    if (signal.aborted || this.#room !== null) return null;
-    return this.#ended(await this.#connect(WebSocket, url, value));
+    // Closed, or held back, while the ticket was fetched.
+    if (this.#stop.signal.aborted || this.#isHeldBack !== isAside) return null;
+    return this.#ended(await this.#connect(WebSocket, url, ticket));
   }
 
   async #connect(WebSocket: WebSocketConstructor, url: string, ticket: string): Promise<Ending> {
-    this.follower.connected();
+    this.follower.connected({ isAside: this.#isHeldBack });
     this.outbox.connected();
     this.#complaint = null;
     try {
@@ -153,7 +204,7 @@ export class Link {
   }
 
   #receive(frame: ServerFrame, size: number): void {
-    for (const step of this.follower.receive(frame, Date.now())) {
+    for (const step of this.follower.receive(frame, performance.now())) {
       this.#take(step, size);
     }
   }
@@ -167,8 +218,11 @@ export class Link {
         this.#hello = step.hello;
         this.#refusedTickets = 0;
         this.#connection?.expectHeartbeat(step.hello.heartbeat_ms);
-        this.#observer.onState({ state: 'replaying', head: step.hello.head });
-        this.#observer.onStep(step, size);
+        if (this.#isHeldBack) this.#failures = 0;
+        else {
+          this.#observer.onState({ state: 'replaying', head: step.hello.head });
+          this.#observer.onStep(step, size);
+        }
         this.flush();
         return;
       case 'leave':
@@ -232,17 +286,4 @@ function withoutTicket(error: unknown): Unready {
   }
   const retryInMs = error instanceof ApiError && error.retryAfter !== null ? error.retryAfter * 1_000 : null;
   return { retryInMs, reason: `no ticket: ${error instanceof Error ? error.message : String(error)}` };
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise<void>((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done);
-  });
 }

@@ -1,5 +1,5 @@
 import type { BackoffOptions } from './backoff.ts';
-import type { Acknowledgement, CommandData, CommandType } from './commands.ts';
+import type { Acknowledgement, CommandData, CommandType, TypingCommand } from './commands.ts';
 import { CommandError } from './errors.ts';
 import { EventQueue, type QueueLimits } from './event-queue.ts';
 import type { ChannelEvent } from './events.ts';
@@ -13,8 +13,13 @@ export interface SubscribeOptions {
   /** Default: all three. Events that are not included have no `data`, so sequences stay contiguous. */
   readonly include?: readonly Include[] | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Limits of the queue for a slow consumer. When it is full, the subscription disconnects until half of it is taken. */
+  /**
+   * Limits of the queue for a slow consumer. When it is full, no events are received until half of it is taken; commands,
+   * drafts and ephemeral values still pass.
+   */
   readonly queue?: QueueLimits | undefined;
+  /** A command without an answer after so many milliseconds is rejected with the code `timeout`. Default: 60,000. */
+  readonly answerWithinMs?: number | undefined;
   /** Pauses between reconnections. */
   readonly backoff?: BackoffOptions | undefined;
 }
@@ -37,8 +42,8 @@ export interface SubscriptionEvents {
   readonly state: SubscriptionState;
 }
 
-type CommandArguments<Type extends CommandType> = CommandData[Type] extends undefined
-  ? [data?: undefined, id?: string]
+type CommandArguments<Type extends CommandType> = undefined extends CommandData[Type]
+  ? [data?: CommandData[Type], id?: string]
   : [data: CommandData[Type], id?: string];
 
 interface Taker {
@@ -66,7 +71,14 @@ export class ChannelSubscription implements AsyncIterable<ChannelEvent> {
   #unthrown: Error | null = null;
 
   constructor(parts: Omit<LinkParts, 'backoff'>, options: SubscribeOptions = {}) {
-    const { after, include = ['ephemeral', 'nested', 'incomplete'], signal, queue, backoff = {} } = options;
+    const {
+      after,
+      include = ['ephemeral', 'nested', 'incomplete'],
+      signal,
+      queue,
+      answerWithinMs,
+      backoff = {},
+    } = options;
     if (after !== undefined && (!Number.isSafeInteger(after) || after < 0)) {
       throw new RangeError(`after is a sequence: a whole number from 0; it is ${String(after)}`);
     }
@@ -75,15 +87,25 @@ export class ChannelSubscription implements AsyncIterable<ChannelEvent> {
     this.#queue = new EventQueue(queue);
     this.#link = new Link(
       { ...parts, backoff },
-      { after, include },
+      { after, include, answerWithinMs },
       {
+        wantsValues: () => this.#listeners.has('draft') || this.#listeners.has('ephemeral'),
         onStep: (step, size) => this.#take(step, size),
         onState: (state) => this.#enter(state),
       },
     );
+    // A signal of its own: Node warns of a leak where one signal has more than ten listeners.
+    const aborting = signal && AbortSignal.any([signal]);
     const onAbort = (): void => this.close();
-    signal?.addEventListener('abort', onAbort);
-    this.#detach = () => signal?.removeEventListener('abort', onAbort);
+    const onOnline = (): void => this.#link.check();
+    aborting?.addEventListener('abort', onAbort);
+    const { addEventListener: listen, removeEventListener: unlisten } = globalThis as Partial<EventTarget>;
+    // In browsers.
+    listen?.call(globalThis, 'online', onOnline);
+    this.#detach = () => {
+      aborting?.removeEventListener('abort', onAbort);
+      unlisten?.call(globalThis, 'online', onOnline);
+    };
     // Starts later, so that listeners added right after this receive everything.
     queueMicrotask(() => (signal?.aborted === true ? this.close() : this.#run()));
   }
@@ -106,24 +128,38 @@ export class ChannelSubscription implements AsyncIterable<ChannelEvent> {
     listener: (value: SubscriptionEvents[Name]) => void,
   ): () => void {
     if (name === 'event') queueMicrotask(() => this.#handOver());
-    return this.#listeners.add(name, listener);
+    const remove = this.#listeners.add(name, listener);
+    // Values may now be wanted although the consumer of events lags.
+    this.#link.flush();
+    return remove;
   }
 
   /**
-   * Sends a command, again after every lost connection until it is answered; the server runs it once.
+   * Sends a command, again after every lost connection until it is answered; the server runs it once. It does not wait
+   * for events to be taken.
+   *
+   * `typing` is dropped while it cannot be shown at once, and where it repeats what is shown: it then resolves at once.
    *
    * `id` is a UUID, to repeat a command of an earlier run. Default: a new one.
    *
    * @returns resolves when the events of the command are durable
-   * @throws CommandError if it is refused, or the subscription ends first
+   * @throws CommandError if it is refused, not answered in time, or the subscription ends first
    */
   send<Type extends CommandType>(type: Type, ...[data, id]: CommandArguments<Type>): Promise<Acknowledgement> {
     if (this.#state.state === 'closed') {
       return Promise.reject(new CommandError('not_acknowledged', 'the subscription is closed'));
     }
+    if (type === 'typing' && !this.#link.admitsTyping(data as TypingCommand | undefined)) {
+      return Promise.resolve({ id: id ?? '', seq: null });
+    }
     const answer = this.#link.outbox.add(type, data, id);
     this.#link.flush();
     return answer;
+  }
+
+  /** Connects anew, without a pause: for a program that knows of a change of the network before the client does. */
+  reconnect(): void {
+    this.#link.reconnect();
   }
 
   /** Ends the subscription and its loop. Drops the events in the queue, which are after the cursor. */
@@ -160,6 +196,7 @@ export class ChannelSubscription implements AsyncIterable<ChannelEvent> {
 
   #enter(state: SubscriptionState): void {
     if (this.#state.state === 'closed') return;
+    if (state.state === 'paused' && this.#state.state === 'paused') return;
     this.#state = state;
     this.#listeners.emit('state', state);
   }

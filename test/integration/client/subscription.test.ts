@@ -196,6 +196,110 @@ describe('a subscription', { timeout: 120_000 }, () => {
     expect(reasons[0]).toContain('ended with 1012');
   });
 
+  it('sends while the loop that sends takes no events, and behind a full queue', async () => {
+    const channel = await createChannel();
+    await post(channel, ...oneTo(60).map(String));
+    const subscription = subscribe(channel, { queue: { events: 10 } });
+    await eventually(() => expect(subscription.state.state).toBe('paused'));
+    const seen: number[] = [];
+    const acknowledged: number[] = [];
+    for await (const { seq } of subscription) {
+      seen.push(seq);
+      if (seq % 10 === 0 && acknowledged.length < 6) {
+        const { seq: at } = await subscription.send('interaction.post', { content: [{ type: 'text', text: 'again' }] });
+        acknowledged.push(Number(at));
+      }
+      if (seq === 67) break;
+    }
+    expect(seen).toEqual(oneTo(67));
+    expect(acknowledged).toEqual([62, 63, 64, 65, 66, 67]);
+  });
+
+  it('gives drafts to a program that takes no events, beyond the limit of its queue', async () => {
+    const channel = await createChannel();
+    await post(channel, ...oneTo(20).map(String));
+    const subscription = subscribe(channel, { queue: { events: 10 } });
+    await eventually(() => expect(subscription.state.state).toBe('paused'));
+    const drafts: string[] = [];
+    subscription.on('draft', ({ text }) => drafts.push(text));
+    const { data: answer } = await rest.POST('/api/v1/channels/{id}/interactions', {
+      params: { path: { id: channel } },
+      body: { content: [], content_role: 'agent_response', complete: false, participant: { type: 'external_agent' } },
+    });
+    const params = { path: { interaction_id: answer?.id ?? '' } };
+    await rest.POST('/api/v1/interactions/{interaction_id}/deltas', { params, body: { offset: 0, text: 'Once' } });
+    await eventually(() => expect(drafts.at(-1)).toBe('Once'), { timeoutMs: 30_000 });
+    expect(subscription.state.state).toBe('paused');
+    expect((await upTo(subscription, 22)).map(({ seq }) => seq)).toEqual(oneTo(22));
+  });
+
+  it('rejects a command that is not answered in time, and serves many subscriptions by one signal', async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', note);
+    const stop = new AbortController();
+    const never = new ParleyClient({ url: proxy.baseUrl, tickets: () => new Promise(() => undefined) });
+    const waiting = oneTo(20).map(() => never.channel('any').subscribe({ signal: stop.signal, answerWithinMs: 100 }));
+    const refused = waiting[0]?.send('run.cancel', { run_id: 'r' });
+    await expect(refused).rejects.toMatchObject({ code: 'timeout', message: /was not sent within 0.1 s$/ });
+    stop.abort();
+    await eventually(() => waiting.every(({ state }) => state.state === 'closed'));
+    process.off('warning', note);
+    expect(warnings).toEqual([]);
+  });
+
+  it('tries again after everything that is not a refusal of Parley', async () => {
+    const channel = await createChannel();
+    const page = (status: number, headers: Record<string, string> = {}) =>
+      new Response('<html>Not here</html>', { status, headers: { 'content-type': 'text/html', ...headers } });
+    const answers = [
+      page(404),
+      page(403),
+      page(401),
+      new Response(null, { status: 204 }),
+      new Response('', { status: 200 }),
+      page(200),
+      page(429, { 'retry-after': '3600' }),
+      page(503, { 'retry-after': '99999999999' }),
+      Response.json({ detail: 'later' }, { status: 503 }),
+      Response.json({ message: 'Missing Authentication Token' }, { status: 403 }),
+      Response.json({}),
+      Response.json({ value: 7 }),
+    ];
+    const states: string[] = [];
+    const throughProxies: typeof fetch = async (input, init) => answers.shift() ?? fetch(input, init);
+    const url = parley.baseUrl;
+    const careless = new ParleyClient({ url, apiKey: parley.apiKey, fetch: throughProxies }).channel(channel);
+    const subscription = careless.subscribe({ after: 0, backoff: { firstMs: 5, maxMs: 20 } });
+    subscription.on('state', (state) => states.push(state.state === 'waiting' ? state.reason : state.state));
+    await live(subscription);
+    expect(states.filter((state) => state.startsWith('no ticket: '))).toHaveLength(12);
+    subscription.close();
+    // A backend's answer, as the page of a careless developer passes it on.
+    const replies: unknown[] = [{ error: 'busy' }, undefined, null, '', { value: '' }];
+    const tickets: TicketSource = async () => {
+      if (replies.length > 0) return replies.shift() as never;
+      return (await parley.api.post(`/api/v1/channels/${channel}/websocket_ticket`)).json() as { value: string };
+    };
+    const passed = new ParleyClient({ url, tickets }).channel(channel).subscribe({ backoff: { maxMs: 20 } });
+    await live(passed);
+    passed.close();
+  });
+
+  it('connects anew at once when it is asked to, and when its network has changed', async () => {
+    const subscription = subscribe(await createChannel(), { backoff: { firstMs: 3_600_000, maxMs: 3_600_000 } });
+    await live(subscription);
+    const states: string[] = [];
+    subscription.on('state', ({ state }) => states.push(state));
+    subscription.reconnect();
+    await eventually(() => expect(states.at(-1)).toBe('live'));
+    proxy.cut();
+    await eventually(() => expect(states.at(-1)).toBe('waiting'));
+    subscription.reconnect();
+    await eventually(() => expect(states.at(-1)).toBe('live'));
+    subscription.close();
+  });
+
   it('rejects a command that the server refuses, with its reasons', async () => {
     const subscription = subscribe(await createChannel());
     const refused = subscription.send('reaction.add', { interaction_id: 'nothing', emoji: 'no emoji' });

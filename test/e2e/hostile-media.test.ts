@@ -5,6 +5,7 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
+import { nodeStart } from '#libs/platform/config/node-flags.ts';
 import { DocumentsApi } from '#test/support/documents-api.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { HOSTILE_FILES, nestedPdfBomb, SAMPLE_FILES } from '#test/support/media-files.ts';
@@ -17,6 +18,8 @@ const MIB = 1024 * 1024;
 const BOMBS = Number(process.env['HOSTILE_PDFS'] ?? 4);
 /** Each of them may take ten seconds. */
 const TIMEOUT_MS = 150_000 + BOMBS * 15_000;
+/** As within a small limit of memory: without one, the young generation alone may take 128 MiB more. */
+const FLAGS = nodeStart(undefined, 768 * MIB).flags.join(' ');
 
 let dataDir: string;
 let api: DocumentsApi;
@@ -36,7 +39,7 @@ beforeAll(async () => {
     role: 'worker',
     eventstoreUrl: eventStore.url,
     redisUrl: redis.url,
-    env: { DATA_DIR: dataDir, FETCH_ALLOW_HOSTS: `127.0.0.1:${site.port}` },
+    env: { DATA_DIR: dataDir, FETCH_ALLOW_HOSTS: `127.0.0.1:${site.port}`, PARLEY_NODE_FLAGS: FLAGS },
     wait: false,
   });
 }, TIMEOUT_MS);

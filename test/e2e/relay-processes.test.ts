@@ -1,12 +1,13 @@
 /**
  * Relays as separate processes, on three brokers: whichever of them is killed or paused, nothing is missing in Kafka.
  */
-import type { ITopicConfig, PartitionMetadata } from 'kafkajs';
+import { ConfigResourceTypes, type ITopicConfig, type PartitionMetadata } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 import { KafkaConnection, KafkaEventFeed, LogMessages, logTopics } from '#libs/platform/kafka/index.ts';
+import { partitionOf } from '#libs/platform/kafka/kafkajs/partitioner.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
@@ -135,7 +136,47 @@ describe.runIf(isWanted)('relays', { timeout: 400_000 }, () => {
     await kafka.ensureTopics([{ topic, partitions: 1 }]);
     expect(await leadersOf(topic)).toHaveLength(1);
   });
+
+  it('name a topic that too few brokers have, repeat nothing, and publish it once they are back', async () => {
+    // One of three brokers is still dead.
+    await requireInSync(topics.events, 3);
+    await whileWriting(writtenSome);
+    const refusing = (await activeRelay()).api;
+    const refused = await eventually(async () => {
+      const { problem, refusing: partitions } = await relayDetail(refusing);
+      expect(problem).toMatch(new RegExp(`^${topics.events} refuses ChannelRenamed.v1 channel-.*in-sync replicas`));
+      expect(partitions).toHaveLength(new Set(streams.map((stream) => partitionOf(stream, 12))).size);
+      return endsOf(topics.events);
+    }, WAIT);
+    // The other topic continues, and the refusing partitions are tried again.
+    await whileWriting(writtenSome);
+    await eventually(async () => {
+      const log = await readEvents(cluster.brokers, topics.log, new LogMessages(SECRET));
+      const last = streams.map((stream) => Math.max(...log.filter((one) => one.stream === stream).map(revisionOf)));
+      expect(last).toEqual(streams.map(() => written - 1));
+    }, WAIT);
+    expect(await endsOf(topics.events)).toEqual(refused);
+    await cluster.restart(SECOND);
+    expect(await revisionsInKafka()).toEqual(allThatWasWritten());
+    await eventually(
+      async () => expect(await relayDetail(refusing)).toMatchObject({ problem: null, refusing: [] }),
+      WAIT,
+    );
+  });
 });
+
+async function requireInSync(topic: string, replicas: number): Promise<void> {
+  const configEntries = [{ name: 'min.insync.replicas', value: `${replicas}` }];
+  const resources = [{ type: ConfigResourceTypes.TOPIC, name: topic, configEntries }];
+  await kafka.withAdmin((admin) => admin.alterConfigs({ validateOnly: false, resources }));
+}
+
+async function endsOf(topic: string): Promise<readonly string[]> {
+  const ends = await kafka.withAdmin((admin) => admin.fetchTopicOffsets(topic));
+  return ends.toSorted((one, other) => one.partition - other.partition).map(({ high }) => high);
+}
+
+const revisionOf = ({ revision }: { readonly revision: number }): number => Number(revision);
 
 /** The kind of the first notification that a new member of the consumer group gets. */
 async function firstKindOfShared(): Promise<string | undefined> {
@@ -207,9 +248,13 @@ async function writtenSome(): Promise<void> {
   await eventually(() => written >= before + 30, WAIT);
 }
 
-async function phaseOf(relay: ParleyProcess): Promise<unknown> {
-  const { checks } = asRecord((await relay.api.get('/health/ready', { timeoutMs: 5_000 })).json());
-  return asRecord(asRecord(asRecord(checks)['relay'])['detail'])['phase'];
+async function relayDetail(api: ParleyProcess['api']): Promise<Readonly<Record<string, unknown>>> {
+  const { checks } = asRecord((await api.get('/health/ready', { timeoutMs: 5_000 })).json());
+  return asRecord(asRecord(asRecord(checks)['relay'])['detail']);
+}
+
+async function phaseOf({ api }: ParleyProcess): Promise<unknown> {
+  return (await relayDetail(api))['phase'];
 }
 
 async function activeRelay(among = relays): Promise<ParleyProcess> {

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 
 import { z } from 'zod';
 
@@ -11,12 +10,10 @@ import {
   canonicalJson,
   conflict,
   HttpError,
-  idempotencyInFlight,
-  type IdempotencyScope,
-  type IdempotencyStart,
   type IdempotencyStore,
   type LiveCommandCall,
   type LiveCommandType,
+  runOnce,
   unauthorized,
   ValidationFailure,
 } from '#libs/platform/http/index.ts';
@@ -29,7 +26,6 @@ const NAMESPACE: EntityId = '0f3a6f0c-3a51-5d0e-8d53-7d1e6f0a9b21';
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 /** A command is refused if the same command still runs in another process after this time. */
 const WAIT_MS = 10_000;
-const POLL_MS = 250;
 
 /** A command as a client sent it; `data` is not parsed yet. */
 export type LiveCommand = Pick<CommandFrame, 'id' | 'type'> & { readonly data: unknown };
@@ -119,57 +115,28 @@ export class LiveCommands {
   }
 
   /** Runs the command unless another process runs it or has run it. */
-  async #runOnce(request: Request): Promise<StreamRevision | null> {
-    const { principal, channelId, context } = request.call;
+  async #runOnce({ type, call, fingerprint }: Request): Promise<StreamRevision | null> {
+    const { principal, channelId, context } = call;
     const { organizationId, principalId } = principal;
-    // Keys of REST contain no space, so they cannot be equal.
-    const scope = { organizationId, principalId, key: `socket ${channelId}:${context.idempotencyKey}` };
-    // If the other process has died, its lease ends within `WAIT_MS`, and the command runs here.
-    for (let waitedMs = 0; ; waitedMs += POLL_MS) {
-      const start = await this.#parts.idempotency.begin(scope, request.fingerprint);
-      switch (start.state) {
-        case 'completed':
-          return storedOutcome.parse(JSON.parse(start.response.body)).revision;
-        case 'mismatch':
-          throw new HttpError(409, 'command_id_used', 'The id was used with another command');
-        case 'in_flight':
-          if (waitedMs >= WAIT_MS) {
-            throw idempotencyInFlight('Another process is running the command', start.leaseEndsInMs);
-          }
-          await delay(POLL_MS);
-          continue;
-        case 'started':
-          return this.#runStarted(request, scope, start);
-      }
-    }
-  }
-
-  async #runStarted(
-    { type, call }: Request,
-    scope: IdempotencyScope,
-    { lease, begunAtMs, unknownSinceMs }: Extract<IdempotencyStart, { state: 'started' }>,
-  ): Promise<StreamRevision | null> {
-    let revision: StreamRevision | null;
-    try {
-      const context = { ...call.context, at: systemClock.now(), repeatedSinceMs: begunAtMs, unknownSinceMs };
-      revision = await type.run({ ...call, context });
-    } catch (error) {
-      // A refused command has had no effect and may be retried; after a fault, the retry looks for its events.
-      await this.#tryStoring(this.#parts.idempotency.abandon(scope, lease));
-      throw error;
-    }
-    const response = { status: 200, headers: {}, body: JSON.stringify({ revision }) };
-    await this.#tryStoring(this.#parts.idempotency.complete(scope, lease, response));
+    const { idempotency: store, log } = this.#parts;
+    const key = {
+      // Keys of REST contain no space, so they cannot be equal.
+      scope: { organizationId, principalId, key: `socket ${channelId}:${context.idempotencyKey}` },
+      fingerprint,
+      inFlight: 'Another process is running the command',
+      mismatch: () => new HttpError(409, 'command_id_used', 'The id was used with another command'),
+      waitMs: WAIT_MS,
+    };
+    const storing = {
+      store,
+      key,
+      log: (error: unknown) => log.warn({ err: error }, 'the outcome of a command of a socket was not stored'),
+    };
+    const { revision } = await runOnce(storing, storedOutcome, async ({ begunAtMs, unknownSinceMs }) => {
+      const again = { ...context, at: systemClock.now(), repeatedSinceMs: begunAtMs, unknownSinceMs };
+      return { revision: await type.run({ ...call, context: again }) };
+    });
     return revision;
-  }
-
-  /** Never rejects: the command has run, whether its outcome can be stored or not. */
-  async #tryStoring(storing: Promise<void>): Promise<void> {
-    try {
-      await storing;
-    } catch (error) {
-      this.#parts.log.warn({ err: error }, 'the outcome of a command of a socket was not stored');
-    }
   }
 
   #refusal(error: unknown, { type }: LiveCommand): LiveCommandOutcome {

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { canonicalJson } from './signed-token.ts';
-import { conflict, invalid, type HttpError } from './errors.ts';
+import { conflict, invalid } from './errors.ts';
 
 /** Scope of a key: different principals may use the same key. */
 export interface IdempotencyScope {
@@ -86,6 +87,7 @@ export interface IdempotentRun {
 }
 
 const IDEMPOTENCY_HEADER = 'idempotency-key';
+const POLL_MS = 250;
 /** Stored headers; others do not belong to the content. */
 const KEPT_HEADERS = ['content-type', 'etag', 'location', 'parley-position'] as const;
 /** Rejections that may not apply to the same request a moment later; nothing was written. */
@@ -119,8 +121,49 @@ export function idempotentRunOf(request: FastifyRequest): IdempotentRun | null {
   };
 }
 
+/** A key that one holder at a time may run under. */
+export interface IdempotencyKey extends Pick<IdempotentRun, 'scope' | 'fingerprint'> {
+  /** Detail of the error while there is another holder. */
+  readonly inFlight: string;
+  /** The error for a key that was used with another fingerprint. */
+  readonly mismatch: () => Error;
+  /** How long another holder is waited for: if it has died, its lease ends within that. Default: not at all. */
+  readonly waitMs?: number;
+}
+
 /**
- * Takes the key, or repeats its stored answer.
+ * Takes the key, or finds what was stored under it.
+ *
+ * @throws HttpError 409 while there is another holder; `Retry-After` is the end of its lease if its process has died;
+ *   `mismatch`
+ */
+export async function takeKey(
+  store: IdempotencyStore,
+  { scope, fingerprint, inFlight, mismatch, waitMs = 0 }: IdempotencyKey,
+): Promise<Extract<IdempotencyStart, { state: 'started' | 'completed' }>> {
+  for (let waitedMs = 0; ; waitedMs += POLL_MS) {
+    const start = await store.begin(scope, fingerprint);
+    if (start.state === 'started' || start.state === 'completed') return start;
+    if (start.state === 'mismatch') throw mismatch();
+    if (waitedMs >= waitMs) {
+      const seconds = Math.max(1, Math.ceil(start.leaseEndsInMs / 1_000));
+      throw conflict(inFlight, 'idempotency_in_flight', { 'retry-after': String(seconds) });
+    }
+    await delay(POLL_MS);
+  }
+}
+
+export function keyOfRequest({ scope, fingerprint }: IdempotentRun): IdempotencyKey {
+  return {
+    scope,
+    fingerprint,
+    inFlight: 'A request with this Idempotency-Key is in flight',
+    mismatch: () => invalid(['header', IDEMPOTENCY_HEADER], 'the key was used with another request', scope.key),
+  };
+}
+
+/**
+ * Takes the key of a request, or repeats its stored answer.
  * @returns the reply when it has been sent
  * @throws HttpError 409 while another request holds it; ValidationFailure 422 for another body
  */
@@ -129,24 +172,18 @@ export async function beginIdempotent(
   store: IdempotencyStore,
   reply: FastifyReply,
 ): Promise<FastifyReply | undefined> {
-  const start = await store.begin(run.scope, run.fingerprint);
-  switch (start.state) {
-    case 'started':
-      run.lease = start.lease;
-      run.unknownSinceMs = start.unknownSinceMs;
-      run.repeatedSinceMs = start.begunAtMs;
-      run.repeatedPosition = start.position;
-      return undefined;
-    case 'in_flight':
-      throw idempotencyInFlight('A request with this Idempotency-Key is in flight', start.leaseEndsInMs);
-    case 'mismatch':
-      throw invalid(['header', IDEMPOTENCY_HEADER], 'the key was used with another request', run.scope.key);
-    case 'completed':
-      return reply
-        .code(start.response.status)
-        .headers({ ...start.response.headers, 'idempotency-replayed': 'true' })
-        .send(Buffer.from(start.response.body));
+  const start = await takeKey(store, keyOfRequest(run));
+  if (start.state === 'completed') {
+    return reply
+      .code(start.response.status)
+      .headers({ ...start.response.headers, 'idempotency-replayed': 'true' })
+      .send(Buffer.from(start.response.body));
   }
+  run.lease = start.lease;
+  run.unknownSinceMs = start.unknownSinceMs;
+  run.repeatedSinceMs = start.begunAtMs;
+  run.repeatedPosition = start.position;
+  return undefined;
 }
 
 /**
@@ -156,12 +193,6 @@ export async function beginIdempotent(
  */
 export function requireKnownKey({ idempotentRun }: FastifyRequest): void {
   if (idempotentRun?.unknownSinceMs !== undefined) throw storeUnavailable('redis');
-}
-
-/** 409 for a key that another request holds; `Retry-After` is the end of the lease if that process has died. */
-export function idempotencyInFlight(detail: string, leaseEndsInMs: number): HttpError {
-  const seconds = Math.max(1, Math.ceil(leaseEndsInMs / 1_000));
-  return conflict(detail, 'idempotency_in_flight', { 'retry-after': String(seconds) });
 }
 
 /**

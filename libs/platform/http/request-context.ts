@@ -44,7 +44,7 @@ declare module 'fastify' {
     public?: boolean | 'counted';
     /** A POST or PATCH with an ephemeral or secret answer: the answer is not stored, and every request runs. */
     ignoresIdempotencyKey?: boolean;
-    /** A POST whose handler passes the key to `runOnce`, because its answer is a stream. */
+    /** A POST whose handler passes the key to `runRequestOnce`, because its answer is a stream. */
     handlesIdempotencyKey?: boolean;
   }
 }

@@ -17,7 +17,7 @@ import {
   refuseIfMatch,
   requireEventStreams,
   routesTagged,
-  runOnce,
+  runRequestOnce,
   STREAM_CLOSE,
 } from '#libs/platform/http/index.ts';
 
@@ -76,7 +76,7 @@ async function newPrompt(
   parts: StreamPromptParts,
 ): Promise<ResumedPrompt> {
   requireAnswering(agent, parts);
-  const posted = await runOnce(request, parts.idempotency, postedSchema, () =>
+  const posted = await runRequestOnce(request, parts.idempotency, postedSchema, () =>
     postDirectly(commandContext(request), { agent, text }, parts),
   );
   return { posted, position: posted.sequence - 1, known: [] };

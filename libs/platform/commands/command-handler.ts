@@ -11,7 +11,7 @@ import { CommandQueue } from './command-queue.ts';
 import { EntityStream } from './entity-stream.ts';
 import { Lookups } from './lookups.ts';
 import { decideBatch, type CommandResult, type Decide, type Decided, type Waiting } from './decide-batch.ts';
-import { readRecentCommands, RecentCommands, eventsOfCommand } from './repeated-command.ts';
+import { eventsOfCommand, isRepeated, isUnknown, readRecentCommands, RecentCommands } from './repeated-command.ts';
 
 const MAX_ATTEMPTS = 8;
 
@@ -19,6 +19,16 @@ const MAX_ATTEMPTS = 8;
 interface Cached<State> {
   readonly tip: Tip<State>;
   readonly recent: RecentCommands | undefined;
+}
+
+/** The tip that a batch is decided on. */
+interface Taken<State> {
+  tip: Tip<State>;
+  readonly recent: RecentCommands | undefined;
+  /** As it was kept; undefined if it was read. */
+  readonly cached: Cached<State> | undefined;
+  /** Whether the tip was at the end of the stream when the batch began, or later. */
+  isAtEnd: boolean;
 }
 
 /**
@@ -112,63 +122,82 @@ export class CommandHandler<State, E extends DomainEvent> {
   async #runBatch(waiting: readonly Waiting<State, E>[]): Promise<readonly Waiting<State, E>[]> {
     const [head] = waiting;
     if (head === undefined) return [];
-    const { id } = head;
-    // 1. Load: from memory, else the read model's snapshot and the tail of the stream, unless there is none.
-    // Taken: other batches must not decide on this state before the outcome is known.
-    const stream = streamName(this.#projection.category, id);
+    const stream = streamName(this.#projection.category, head.id);
     const size = this.#applied.sizeOf(stream, waiting.length);
     const [batch, later] = [waiting.slice(0, size), waiting.slice(size)];
-    // A handler puts only entities of its own category.
-    const cached = this.#cache.take(stream) as Cached<State> | undefined;
-    const isRead = cached === undefined && head.context.isNew !== true;
-    let current = cached?.tip ?? emptyTip(this.#projection);
-    if (isRead) current = await this.#stream.load(id, head.context.organizationId);
-    // After the state, so that it includes every command that the state includes.
-    const recent = await this.#recentFor(batch, current, cached?.recent);
-    let atEnd = isRead;
+    // 1. Take the tip of the stream.
+    const taken = await this.#take(stream, batch, head);
 
     return untilSettled(tooManyConflicts, async () => {
+      const { tip, recent } = taken;
       // 2. Commands that may have run before are run one by one, or wait for Redis if the log is too long to be searched.
       const repeated = batch.findIndex(({ context }) => isRepeated(context, recent) || isUnknown(context, recent));
-      if (repeated === 0 && !isRepeated(head.context, recent)) {
-        this.#cache.put(stream, { tip: current, recent, otherBytes: recent?.bytes }, null);
+      if (repeated === 0 && isRepeated(head.context, recent))
+        return this.#runRepeated(head, [...batch.slice(1), ...later]);
+      if (repeated === 0) {
+        this.#cache.put(stream, { tip, recent, otherBytes: recent?.bytes }, null);
         head.reject(storeUnavailable('redis'));
         return [...batch.slice(1), ...later];
       }
-      if (repeated === 0) return this.#runRepeated(head, [...batch.slice(1), ...later]);
 
       // 3. Decide, each command on the state after the previous one.
       const now = repeated < 0 ? batch : batch.slice(0, repeated);
-      const decided = this.#decide(current, now, await this.#lookUp(current, now));
+      const decided = this.#decide(tip, now, await this.#lookUp(tip, now));
 
       // 4. Without events, the result is final only if it was decided on the end of the stream, or late enough.
-      if (decided.events.length === 0 && !atEnd && !now.every(({ context }) => hasSeen(current, context))) {
-        const end = await this.#stream.readTail(id, current, recent);
-        atEnd = true;
-        if (end.revision !== current.revision) {
-          current = end;
-          return undefined;
-        }
-      }
+      const isFinal = decided.events.length > 0 || taken.isAtEnd || now.every(({ context }) => hasSeen(tip, context));
+      if (!isFinal && (await this.#readOn(head.id, taken))) return undefined;
 
-      // 5. Append at the revision that was decided on; on a conflict, catch up and decide again.
-      const startMs = performance.now();
-      const apply = await this.#stream.append(id, current, decided);
-      const appendMs = performance.now() - startMs;
-      if (apply === null) {
-        current = await this.#stream.readTail(id, current, recent);
-        atEnd = true;
-        return undefined;
+      // 5. Append at the revision that was decided on, apply, settle; on a conflict, read on and decide again.
+      if (await this.#append(stream, head.id, taken, decided)) {
+        return [...decided.rest, ...batch.slice(now.length), ...later];
       }
-      const { after, events, bytes } = decided;
-      for (const { metadata } of events) recent?.note(metadata);
-      const growth = cached !== undefined && current === cached.tip ? { from: cached, bytes } : null;
-      this.#cache.put(stream, { tip: after, recent, otherBytes: recent?.bytes }, growth);
-
-      // 6. Apply to the read model, so that callers can read their own writes; then settle the commands.
-      await this.#applied.add(stream, { apply, answers: decided.answers, appendMs });
-      return [...decided.rest, ...batch.slice(now.length), ...later];
+      await this.#readOn(head.id, taken);
+      return undefined;
     });
+  }
+
+  /**
+   * The tip from memory, else from the read model's snapshot and the tail of the stream, unless there is none. Other batches
+   * must not decide on it before the outcome is known.
+   */
+  async #take(stream: string, batch: readonly Waiting<State, E>[], head: Waiting<State, E>): Promise<Taken<State>> {
+    // A handler puts only entities of its own category.
+    const cached = this.#cache.take(stream) as Cached<State> | undefined;
+    const isRead = cached === undefined && head.context.isNew !== true;
+    let tip = cached?.tip ?? emptyTip(this.#projection);
+    if (isRead) tip = await this.#stream.load(head.id, head.context.organizationId);
+    // After the state, so that it includes every command that the state includes.
+    const recent = await this.#recentFor(batch, tip, cached?.recent);
+    return { tip, recent, cached, isAtEnd: isRead };
+  }
+
+  /** Brings a tip to the end of its stream. @returns whether there was more */
+  async #readOn(id: EntityId, taken: Taken<State>): Promise<boolean> {
+    const { tip, recent } = taken;
+    taken.isAtEnd = true;
+    taken.tip = await this.#stream.readTail(id, tip, recent);
+    return taken.tip.revision !== tip.revision;
+  }
+
+  /** Resolves once the batch before it is applied. @returns false on a conflict */
+  async #append(
+    stream: string,
+    id: EntityId,
+    { tip, recent, cached }: Taken<State>,
+    decided: Decided<State, E>,
+  ): Promise<boolean> {
+    const startMs = performance.now();
+    const apply = await this.#stream.append(id, tip, decided);
+    const appendMs = performance.now() - startMs;
+    if (apply === null) return false;
+    const { after, events, bytes, answers } = decided;
+    for (const { metadata } of events) recent?.note(metadata);
+    const growth = cached !== undefined && tip === cached.tip ? { from: cached, bytes } : null;
+    this.#cache.put(stream, { tip: after, recent, otherBytes: recent?.bytes }, growth);
+    // Callers can read their own writes.
+    await this.#applied.add(stream, { apply, answers, appendMs });
+    return true;
   }
 
   /**
@@ -263,16 +292,6 @@ function canBeRepeated({ context }: { readonly context: CommandContext }): boole
 
 function hasSeen({ revision }: Pick<Tip<unknown>, 'revision'>, { seenRevision }: CommandContext): boolean {
   return seenRevision !== undefined && seenRevision <= revision;
-}
-
-/** Whether an earlier request used the command's idempotency key, or its events are among the newest. */
-function isRepeated({ repeatedSinceMs, commandId }: CommandContext, recent: RecentCommands | undefined): boolean {
-  return repeatedSinceMs !== undefined || recent?.has(commandId) === true;
-}
-
-/** Whether the log was not searched as far as an earlier request may have run the command. */
-function isUnknown({ unknownSinceMs }: CommandContext, recent: RecentCommands | undefined): boolean {
-  return unknownSinceMs !== undefined && recent?.reachesBackTo(unknownSinceMs) !== true;
 }
 
 /** Repeats `attempt` until its result is not undefined. @throws `Fault` of `exhausted` after {@link MAX_ATTEMPTS} */

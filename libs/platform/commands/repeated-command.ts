@@ -67,6 +67,19 @@ export class RecentCommands {
   }
 }
 
+/** Whether an earlier request used the command's idempotency key, or its events are among the newest. */
+export function isRepeated(
+  { repeatedSinceMs, commandId }: CommandContext,
+  recent: RecentCommands | undefined,
+): boolean {
+  return repeatedSinceMs !== undefined || recent?.has(commandId) === true;
+}
+
+/** Whether the log was not searched as far as an earlier request may have run the command. */
+export function isUnknown({ unknownSinceMs }: CommandContext, recent: RecentCommands | undefined): boolean {
+  return unknownSinceMs !== undefined && recent?.reachesBackTo(unknownSinceMs) !== true;
+}
+
 /**
  * Reads the newest part of a stream; with `isDeep` as much as is ever read.
  *

@@ -102,44 +102,49 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
   async attempt(attempt: StepAttempt): Promise<StepResult> {
     if (this.#reactor.hasEnded?.(this.#event, this.processId) === true) return DONE;
     const { limits: { stepTimeoutMs = 60_000, maxAttempts = 8, deadlineMs = 900_000 } = {} } = this.#reactor;
-    const again = (withinMs: number, error: unknown): StepResult => {
-      const isFailure = error !== null && !(error instanceof Fault) && !(error instanceof Superseded);
-      return { kind: 'again', withinMs, error, isFailure: isFailure && !attempt.signal.aborted };
-    };
     // 1. Fold the process from its own stream.
+    const tip = await this.#load(attempt);
+    if ('kind' in tip) return tip;
+
+    // 2. Nothing is left to do for a process that has ended, nor for an event that a later one has replaced.
+    if (this.#isDone(tip)) return DONE;
+
+    // 3. A cap ends the process.
+    const remainingMs = deadlineMs - this.#ageMs(tip);
+    const cap = remainingMs <= 0 ? 'deadline' : attempt.failures >= maxAttempts ? 'attempts' : null;
+    if (cap !== null) return this.#giveUp(tip, cap, attempt);
+
+    // 4. What follows from the event is recorded: the process waits for something else.
+    if (tip.commandIds.has(this.#id)) return again(attempt, remainingMs, null);
+
+    // 5. Do what follows from the event, and append what came of it at the revision that was seen.
+    try {
+      const ended = await withTimeLimit(stepTimeoutMs, attempt.signal, (signal) =>
+        this.#handle(tip, { ...attempt, signal }, stepTimeoutMs),
+      );
+      // Without an outcome, nothing is left to do for a process that does not exist.
+      const isOver = ended === null ? tip.revision === NO_EVENTS || this.#hasMovedOn(tip) : this.#isDone(ended);
+      return isOver ? DONE : again(attempt, remainingMs, null);
+    } catch (error) {
+      return again(attempt, remainingMs, error);
+    }
+  }
+
+  async #load(attempt: StepAttempt): Promise<ProcessTip<State> | StepResult> {
     let tip: ProcessTip<State>;
     try {
       tip = await this.#stream.load();
     } catch (error) {
       // What was deleted does not come back.
       const passes = error instanceof Fault && !(error instanceof StreamGone);
-      return passes ? again(Infinity, error) : { kind: 'park', reason: String(error) };
+      return passes ? again(attempt, Infinity, error) : { kind: 'park', reason: String(error) };
     }
-    const { organizationId } = this.#event.metadata;
-    if (tip.organizationId !== null && tip.organizationId !== organizationId) {
-      return { kind: 'park', reason: `${this.#stream.name} belongs to another organization than the event` };
-    }
+    if (tip.organizationId === null || tip.organizationId === this.#event.metadata.organizationId) return tip;
+    return { kind: 'park', reason: `${this.#stream.name} belongs to another organization than the event` };
+  }
 
-    // 2. Nothing is left to do for a process that has ended, nor for an event that a later one has replaced.
-    const isRecorded = tip.commandIds.has(this.#id);
-    if (this.#reactor.isEnded(tip.state) || this.#hasMovedOn(tip)) return DONE;
-
-    // 3. A cap ends the process.
-    const remainingMs = deadlineMs - this.#ageMs(tip);
-    const cap = remainingMs <= 0 ? 'deadline' : attempt.failures >= maxAttempts ? 'attempts' : null;
-    if (cap !== null) return this.#giveUp(tip, { reason: cap, lastError: attempt.lastError }, again);
-    if (isRecorded) return again(remainingMs, null);
-
-    // 4. Do what follows from the event, and append what came of it at the revision that was seen.
-    try {
-      const ended = await withTimeLimit(stepTimeoutMs, attempt.signal, (signal) =>
-        this.#handle(tip, { ...attempt, signal }, stepTimeoutMs),
-      );
-      if (ended === null) return tip.revision === NO_EVENTS || this.#hasMovedOn(tip) ? DONE : again(remainingMs, null);
-      return this.#reactor.isEnded(ended.state) || this.#hasMovedOn(ended) ? DONE : again(remainingMs, null);
-    } catch (error) {
-      return again(remainingMs, error);
-    }
+  #isDone(tip: ProcessTip<State>): boolean {
+    return this.#reactor.isEnded(tip.state) || this.#hasMovedOn(tip);
   }
 
   /**
@@ -193,20 +198,17 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
     return this.#record(current, events, this.#id);
   }
 
-  async #giveUp(
-    tip: ProcessTip<State>,
-    why: GivenUp,
-    again: (withinMs: number, error: unknown) => StepResult,
-  ): Promise<StepResult> {
+  async #giveUp(tip: ProcessTip<State>, reason: GivenUp['reason'], attempt: StepAttempt): Promise<StepResult> {
+    const why = { reason, lastError: attempt.lastError };
     try {
       const events = await this.#reactor.giveUp(tip.state, why, this.#event, this.#endedProcess());
       const ended = await this.#record(tip, events, derivedId(this.#id, 'given up'));
       // Nothing needs an end where there is no process.
       if (this.#reactor.isEnded(ended.state) || ended.revision === NO_EVENTS) return { kind: 'done', isGivenUp: true };
-      return { kind: 'park', reason: `${this.#stream.name} was given up (${why.reason}) and has not ended` };
+      return { kind: 'park', reason: `${this.#stream.name} was given up (${reason}) and has not ended` };
     } catch (error) {
-      if (error instanceof Fault || error instanceof Superseded) return again(Infinity, error);
-      return { kind: 'park', reason: `${this.#stream.name} cannot be given up (${why.reason}): ${String(error)}` };
+      if (error instanceof Fault || error instanceof Superseded) return again(attempt, Infinity, error);
+      return { kind: 'park', reason: `${this.#stream.name} cannot be given up (${reason}): ${String(error)}` };
     }
   }
 
@@ -270,6 +272,11 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
 const FIRST = streamRevision(0);
 
 const DONE: StepResult = { kind: 'done', isGivenUp: false };
+
+function again({ signal }: StepAttempt, withinMs: number, error: unknown): StepResult {
+  const isFailure = error !== null && !(error instanceof Fault) && !(error instanceof Superseded);
+  return { kind: 'again', withinMs, error, isFailure: isFailure && !signal.aborted };
+}
 
 /** The process has got other events since it was folded; not a failure. */
 class Superseded extends Error {

@@ -138,20 +138,23 @@ export class EntityReader {
   async part<T>(entity: EntityRef, read: () => Promise<T | null>, keep?: KeptRead<T>): Promise<T | null> {
     const { category, organizationId, id } = entity;
     const key = this.#projector.keysOf(entity).revision;
-    const known = keep && this.kept.find(key + keep.name);
-    const before = known && this.#completeRevision(entity);
-    if (known && known.result !== null && (await before) === known.revision && !this.#projector.unapplied.has(key)) {
+    // 1. What earlier runs have found, and from the second run on the revision now: most reads are run once.
+    const known = keep && this.kept.begin(key + keep.name);
+    const revision = known && this.#completeRevision(entity);
+    // 2. Nothing has changed since the result was kept.
+    if (known && known.result !== null && (await revision) === known.revision && !this.#projector.unapplied.has(key)) {
       return known.result as T;
     }
+    // 3. The part, and whether the read models are complete, in one round trip.
     const [isCurrent, found] = await Promise.all([this.isCurrent(category, organizationId, id), read()]);
-    if (found !== null && isCurrent) {
-      // The caller does not wait for that.
-      if (keep && before) void this.#keepPart(entity, keep, found, [known.revision, before]);
-      return found;
+    // 4. Missing, or not current: the read models may have become complete between the two.
+    if (found === null || !isCurrent) {
+      const wasBehind = await this.isBehind(category, organizationId, id);
+      return wasBehind || !isCurrent ? read() : found;
     }
-    // The read models may have become complete between the two.
-    const wasBehind = await this.isBehind(category, organizationId, id);
-    return wasBehind || !isCurrent ? read() : found;
+    // 5. The caller does not wait until it is known that the revision has held.
+    if (keep && revision) void this.#keepPart(entity, keep, found, [known.revision, revision]);
+    return found;
   }
 
   /**
@@ -168,7 +171,7 @@ export class EntityReader {
     const revision = await before;
     if (revision === null) return;
     if (revision !== last) this.kept.note(name, revision);
-    else if ((await this.#completeRevision(entity)) === revision) this.kept.put(name, revision, keep.pack(found));
+    else if ((await this.#completeRevision(entity)) === revision) this.kept.keep(name, revision, keep.pack(found));
   }
 
   /** As text; null if the read models are not complete, or if Redis does not answer. */
@@ -192,26 +195,28 @@ export class EntityReader {
   async whole<T>(entity: EntityRef, read: () => Promise<T | null>, keep?: KeptRead<T>): Promise<T | null> {
     const reader = this.#of(entity.category);
     const key = this.#projector.keysOf(entity).revision;
-    const known = keep && this.kept.find(key + keep.name);
-    let { value, isComplete } = await reader.value(key);
-    const isCurrent = isComplete && !this.#projector.unapplied.has(key);
+    const known = keep && this.kept.begin(key + keep.name);
+    // 1. The revision, and whether the read models are complete.
+    let before = await reader.value(key);
+    const isCurrent = before.isComplete && !this.#projector.unapplied.has(key);
+    // 2. Not current: bring the entity up to date.
     if (!isCurrent) {
       await this.#catchUp(entity);
-      ({ value } = await reader.value(key));
+      before = await reader.value(key);
     }
-    if (value === null) return null;
-    const revision = value.toString('latin1');
+    if (before.value === null) return null;
+    const revision = before.value.toString('latin1');
+    // 3. Nothing has changed since the result was kept.
     if (known && known.result !== null && known.revision === revision) return known.result as T;
+    // 4. Read. An entity is deleted with its revision, and the next write starts from its first event.
     const result = await read();
-    // An entity is deleted with its revision, and the next write starts from its first event.
     const after = await reader.value(key);
-    if (after.value === null || Number(after.value) < Number(revision)) {
-      throw new Fault('not_caught_up', 'The read models are being built', { retryAfterSeconds: 2 });
-    }
-    // Deleting read models removes the completeness mark first: while it is set, the read missed no part of the entity.
-    const isAsOfRevision = isCurrent && after.isComplete && after.value.equals(value);
-    if (keep && result !== null && isAsOfRevision) {
-      if (known?.revision === revision) this.kept.put(key + keep.name, revision, keep.pack(result));
+    if (after.value === null || Number(after.value) < Number(revision)) throw beingBuilt();
+    // 5. Keep what is of this revision. Deleting read models removes the completeness mark first: while it is set, the
+    // read missed no part of the entity.
+    const hasHeld = isCurrent && after.isComplete && after.value.equals(before.value);
+    if (keep && result !== null && hasHeld) {
+      if (known?.revision === revision) this.kept.keep(key + keep.name, revision, keep.pack(result));
       else this.kept.note(key + keep.name, revision);
     }
     return result;
@@ -286,4 +291,8 @@ export class EntityReader {
       await Promise.race([caughtUp, delay(Math.max(0, deadline - Date.now()))]);
     }
   }
+}
+
+function beingBuilt(): Fault {
+  return new Fault('not_caught_up', 'The read models are being built', { retryAfterSeconds: 2 });
 }

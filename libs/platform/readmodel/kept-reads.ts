@@ -58,19 +58,19 @@ export class KeptReads {
     return this.#evicted;
   }
 
-  /** What is known of a read; undefined if it was not run before. From now on it was. */
-  find(key: string): KeptResult | undefined {
+  /** Notes that a read runs. @returns what is known from earlier runs; undefined if there was none */
+  begin(key: string): KeptResult | undefined {
     const known = this.#entries.get(key);
     if (known === undefined) this.#entries.set(key, RUN_ONCE);
     return known;
   }
 
-  /** The revision of a read whose result is not kept. */
+  /** Notes the revision that a read has found, without its result. */
   note(key: string, revision: string): void {
     this.#entries.set(key, { ...RUN_ONCE, revision });
   }
 
-  put(key: string, revision: string, [result, bytes]: readonly [result: unknown, bytes: number]): void {
+  keep(key: string, revision: string, [result, bytes]: readonly [result: unknown, bytes: number]): void {
     this.#entries.set(key, { revision, result, bytes });
   }
 }

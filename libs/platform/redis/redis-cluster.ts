@@ -28,6 +28,13 @@ interface Target {
 
 type RawReply = readonly [Error | null, unknown];
 
+/** A command, the node that it is sent to, and the last reply: that there is no node, to begin with. */
+interface Sent {
+  readonly command: SlotCommand;
+  target: Target | null;
+  reply: RawReply;
+}
+
 /** A slot may move again meanwhile. */
 const MAX_REDIRECTIONS = 5;
 /** The target of a redirection may not be connected yet. */
@@ -136,53 +143,27 @@ export class RedisCluster extends ClusterNodes implements RedisClient {
     return this.#targetOf(calculateSlot(key))?.node ?? null;
   }
 
-  /** Sends one pipeline to each node. Errors are mapped by `redisFault`. */
+  /** Runs commands together, and follows their redirections. Errors are mapped by `redisFault`. */
   async #run(commands: readonly SlotCommand[]): Promise<RawReply[]> {
-    const replies: RawReply[] = Array.from({ length: commands.length }, () => [storeUnavailable('redis'), null]);
-    const targets = commands.map(({ slot }) => this.#targetOf(slot));
-    let waiting = commands.map((_, index) => index);
+    const all = commands.map((command): Sent => {
+      return { command, target: this.#targetOf(command.slot), reply: [storeUnavailable('redis'), null] };
+    });
+    let waiting = all;
     for (let redirections = 0; waiting.length > 0; redirections++) {
-      await this.#runOnce(commands, { waiting, targets, replies });
-      const redirected = waiting.flatMap((index) => {
-        const redirection = redirectionOf(replies[index]?.[0]);
-        return redirection === null ? [] : [[index, redirection] as const];
-      });
+      await sendTogether(waiting);
       if (redirections === MAX_REDIRECTIONS) break;
-      await Promise.all(
-        redirected.map(async ([index, redirection]) => {
-          targets[index] = await this.#follow(redirection);
-        }),
-      );
-      waiting = redirected.map(([index]) => index);
+      const redirected = await Promise.all(waiting.map((sent) => this.#redirect(sent)));
+      waiting = waiting.filter((_, index) => redirected[index]);
     }
-    return replies.map(([error, value]) => [error === null ? null : this.#fault(error), value]);
+    return all.map(({ reply: [error, value] }) => [error === null ? null : this.#fault(error), value]);
   }
 
-  async #runOnce(
-    commands: readonly SlotCommand[],
-    to: {
-      readonly waiting: readonly number[];
-      readonly targets: readonly (Target | null)[];
-      readonly replies: RawReply[];
-    },
-  ): Promise<void> {
-    const byNode = Map.groupBy(to.waiting, (index) => to.targets[index]?.node);
-    await Promise.all(
-      [...byNode].map(async ([node, indexes]) => {
-        // The replies are `store_unavailable` from the start.
-        if (node === undefined) return;
-        const pipeline = node.pipeline();
-        const answerOf = indexes.map((index) => {
-          if (to.targets[index]?.asking === true) pipeline.asking();
-          commands[index]?.addTo(pipeline);
-          return pipeline.length - 1;
-        });
-        const answers = (await pipeline.exec()) ?? [];
-        for (const [nth, index] of indexes.entries()) {
-          to.replies[index] = answers[answerOf[nth] ?? -1] ?? [storeUnavailable('redis'), null];
-        }
-      }),
-    );
+  /** @returns whether the command is to be sent again */
+  async #redirect(sent: Sent): Promise<boolean> {
+    const redirection = redirectionOf(sent.reply[0]);
+    if (redirection === null) return false;
+    sent.target = await this.#follow(redirection);
+    return true;
   }
 
   #targetOf(slot: number): Target | null {
@@ -203,6 +184,26 @@ export class RedisCluster extends ClusterNodes implements RedisClient {
     const fault = redisFault(error);
     return fault instanceof Error ? fault : new Error(String(fault));
   }
+}
+
+/** Sends one pipeline to each node. */
+async function sendTogether(commands: readonly Sent[]): Promise<void> {
+  const byNode = Map.groupBy(commands, ({ target }) => target?.node);
+  await Promise.all(
+    [...byNode].map(async ([node, some]) => {
+      if (node === undefined) return;
+      const pipeline = node.pipeline();
+      const places = some.map(({ command, target }) => {
+        if (target?.asking === true) pipeline.asking();
+        command.addTo(pipeline);
+        return pipeline.length - 1;
+      });
+      const replies = (await pipeline.exec()) ?? [];
+      for (const [index, sent] of some.entries()) {
+        sent.reply = replies[places[index] ?? -1] ?? [storeUnavailable('redis'), null];
+      }
+    }),
+  );
 }
 
 function redirectionOf(error: unknown): Redirection | null {

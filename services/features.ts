@@ -3,14 +3,7 @@
  * Composed by hand, so that the path of a request can be read.
  */
 import { agentRoutes, Agents, agentsModule, AgentTools, Inboxes } from '#libs/features/agents/index.ts';
-import {
-  createInvocations,
-  createPrompts,
-  createRuns,
-  invocationsModule,
-  promptsModule,
-  runsModule,
-} from '#libs/features/answering/index.ts';
+import { answeringModule, createAnswering, createPrompts } from '#libs/features/answering/index.ts';
 import {
   CHANNEL,
   CHANNEL_READ_MODEL,
@@ -68,7 +61,7 @@ import {
 
 export type { ReadModels } from '#libs/platform/runtime/index.ts';
 
-const MODULES: readonly Module[] = [
+const MODULES: readonly Omit<Module, 'create'>[] = [
   channelsModule,
   interactionsModule,
   reactionsModule,
@@ -81,9 +74,7 @@ const MODULES: readonly Module[] = [
   reportsModule,
   mediaModule,
   agentsModule,
-  runsModule,
-  invocationsModule,
-  promptsModule,
+  answeringModule,
 ];
 
 /** Channels, interactions and reactions write to the same streams: one revision orders all that happens in a channel. */
@@ -148,7 +139,7 @@ export function composeFeatures(platform: Platform, config: Partial<FeatureConfi
   const authenticator = new KeyAuthenticator({ directory: new KeyDirectory(core), changes: keyChanges });
   const directory = new Directory(users, new Applications(organizations, keyChanges));
   const agents = new Agents(core);
-  const agentTools = new AgentTools({ servers: toolServers(core.fetcher), agents });
+  const agentTools = new AgentTools(toolServers(core.fetcher), agents);
   const inboxes = new Inboxes(core);
 
   // 2. What agents know, and where that comes from.
@@ -173,9 +164,19 @@ export function composeFeatures(platform: Platform, config: Partial<FeatureConfi
   const channels = new Channels(core, runnerOfPart(runner, 'channel'), interactions.ofChannel);
 
   // 4. Answers of agents.
-  const answering = { agents, channels, interactions, directory, knowledge };
-  const runs = createRuns(core, { ...answering, agentTools, inboxes, reactions, extraction, maxTokens });
-  const invocations = createInvocations(core, { ...answering, runs: runs.runs, relevance });
+  const answering = createAnswering(core, {
+    agents,
+    agentTools,
+    inboxes,
+    channels,
+    interactions,
+    reactions,
+    directory,
+    knowledge,
+    extraction,
+    maxTokens,
+    relevance,
+  });
 
   // 5. Protocols.
   const realtime = createRealtime(core, {
@@ -183,7 +184,7 @@ export function composeFeatures(platform: Platform, config: Partial<FeatureConfi
     channels,
     authenticator,
     keyChanges,
-    commands: [...interactions.liveCommands, ...reactions.liveCommands, ...runs.liveCommands],
+    commands: [...interactions.liveCommands, ...reactions.liveCommands, ...answering.liveCommands],
     values: interactions.liveValues,
     liveEvents: MODULES.flatMap(({ liveEvents }) => liveEvents ?? []),
     publicEvents: publicEventTypes,
@@ -194,8 +195,8 @@ export function composeFeatures(platform: Platform, config: Partial<FeatureConfi
     organizations,
     channels,
     interactions,
-    runs: runs.runs,
-    invocations: invocations.invocations,
+    runs: answering.runs,
+    invocations: answering.invocations,
     realtime,
     limits,
   });
@@ -204,9 +205,8 @@ export function composeFeatures(platform: Platform, config: Partial<FeatureConfi
     ...documentReactors({ documents, ingestedDocuments, knowledge, pool: extraction }),
     ...crawlReactors(core, { knowledge, documents, ingestedDocuments, extraction }),
     ...reportReactors(core, knowledge, maxTokens),
-    ...runs.reactors,
+    ...answering.reactors,
     ...mediaReactors(core, { knowledge, documents, interactions }),
-    ...invocations.reactors,
   ];
   return {
     projector: core.projector,
@@ -225,7 +225,7 @@ export function composeFeatures(platform: Platform, config: Partial<FeatureConfi
     knowledge,
     documents,
     agents,
-    runs: runs.runs,
+    runs: answering.runs,
     /** Declares all routes of the API. The OpenAPI document lists them in this order. */
     routes(app: HttpApp): void {
       interactions.routes(app);
@@ -237,9 +237,9 @@ export function composeFeatures(platform: Platform, config: Partial<FeatureConfi
       crawlRoutes(app, { crawls, knowledge, fetcher: core.fetcher });
       reportRoutes(app, reports, knowledge);
       agentRoutes(app, { agents, agentTools, inboxes, knowledge, organizations, fetcher: core.fetcher });
-      runs.routes(app);
+      answering.runRoutes(app);
       mediaItemRoutes(app, core, { media, knowledge, channels, limits: uploads });
-      invocations.routes(app);
+      answering.decisionRoutes(app);
       prompts.routes(app);
       organizationRoutes(app, { organizations, users, announcements: keyChanges });
       userRoutes(app, { users, organizations });

@@ -180,7 +180,7 @@ export class RunsApi {
   async stepOf(
     runId: string,
     revision: number,
-    of: 'agent-runs' | 'run-endings' | 'run-questions' | 'external-runs' | 'run-turns' = 'agent-runs',
+    of: 'agent-runs' | 'run-ends' | 'run-questions' | 'external-runs' = 'agent-runs',
   ) {
     const { features } = this.documents.api;
     const reactor = features.reactors.find(({ name }) => name === of);

@@ -97,6 +97,9 @@ export const agentEntity = entity<AgentState, AgentEvent, AgentFacets>({
   }),
 });
 
+/** What other agents learn of an agent. */
+export type AgentProfile = Pick<Agent, 'id' | 'name' | 'description'>;
+
 export class Agents extends Entities<AgentState, AgentEvent, AgentFacets> {
   readonly secrets: AgentSecrets;
   /** Each message of a channel needs its agents, and busy channels have the same ones. */
@@ -129,11 +132,10 @@ export class Agents extends Entities<AgentState, AgentEvent, AgentFacets> {
     return this.secrets.open(id, sealedToken);
   }
 
-  /** Active agents that are not personal, newest first, as lists show them. @param name only those with this name */
-  async listed(organizationId: EntityId, size: number, name?: string): Promise<readonly AgentResource[]> {
+  /** Active agents that are not personal, newest first, from the read model. @param name only those with this name */
+  async listed(organizationId: EntityId, size: number, name?: string): Promise<readonly AgentProfile[]> {
     const filter = { is_active: true, personal: false, name: name && nameFacet(name) };
-    const { documents } = await this.page(organizationId, filter, { size, offset: 0, after: null });
-    return documents.map(({ json }) => JSON.parse(json.toString()) as AgentResource);
+    return (await this.states(organizationId, filter, { size, offset: 0, after: null })).states;
   }
 
   /** The agent of any organization, if it is active and answers people without an account; null for all others. */

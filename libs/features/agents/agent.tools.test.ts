@@ -6,9 +6,8 @@ import { AgentTools } from './agent.tools.ts';
 
 it('keeps lists of servers within a bound for all of them together', async () => {
   const listed: string[] = [];
-  const tools = new AgentTools({
-    agents: { tokenOf: () => null },
-    servers: {
+  const tools = new AgentTools(
+    {
       list: ({ url }) => {
         listed.push(url);
         const input = { type: 'object', description: 'x'.repeat(url === 'small' ? 10 : 16_000) };
@@ -22,7 +21,8 @@ it('keeps lists of servers within a bound for all of them together', async () =>
       },
       call: () => Promise.reject(new Error('is not called')),
     },
-  });
+    { tokenOf: () => null },
+  );
   const list = async (...urls: readonly string[]) => {
     const never = new AbortController().signal;
     for (const url of urls) {

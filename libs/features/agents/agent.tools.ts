@@ -14,6 +14,7 @@ import {
 } from '#libs/platform/mcp/index.ts';
 import { strictSchemaOf } from '#libs/platform/model/index.ts';
 
+import type { Agents } from './agent.read.ts';
 import type { Agent, McpServer } from './agent.ts';
 
 /** Of one server: what exceeds a bound is left out. */
@@ -55,20 +56,8 @@ export interface FoundServer {
   readonly unchosen: readonly string[];
 }
 
-type ServerOfAgent = Omit<McpServer, 'tools'> & { readonly tools: readonly string[] | null };
-
-export interface AgentOfTools extends Pick<Agent, 'id'> {
-  readonly mcpServers: readonly ServerOfAgent[];
-  readonly tools: readonly string[] | null;
-}
-
-export interface AgentToolsParts {
-  readonly servers: ToolServers;
-  readonly agents: {
-    /** Null for a token that cannot be opened. */
-    tokenOf(agent: Pick<Agent, 'id'>, sealedToken: string): string | null;
-  };
-}
+/** An agent as far as its tools depend on it. */
+export type AgentOfTools = Pick<Agent, 'id' | 'mcpServers' | 'tools'>;
 
 interface SearchOptions {
   readonly signal: AbortSignal;
@@ -88,15 +77,17 @@ type Listing = Listed | { readonly failure: string };
 
 /** The tools of servers that agents name. Lists are kept for a minute in this process. */
 export class AgentTools {
-  readonly #parts: AgentToolsParts;
+  readonly #servers: ToolServers;
+  readonly #agents: Pick<Agents, 'tokenOf'>;
   readonly #listings = new LRUCache<string, Promise<Listing>>({ max: MAX_LISTS, maxSize: MAX_LISTS_CHARS });
 
-  constructor(parts: AgentToolsParts) {
-    this.#parts = parts;
+  constructor(servers: ToolServers, agents: Pick<Agents, 'tokenOf'>) {
+    this.#servers = servers;
+    this.#agents = agents;
   }
 
   get call(): ToolServers['call'] {
-    return this.#parts.servers.call;
+    return this.#servers.call;
   }
 
   /** @throws the reason of the signal */
@@ -112,12 +103,12 @@ export class AgentTools {
 
   async #ofServer(
     agent: AgentOfTools,
-    server: ServerOfAgent,
+    server: McpServer,
     { signal, isFresh }: { readonly signal: AbortSignal; readonly isFresh: boolean },
   ): Promise<FoundServer> {
     const { name, url, sealedToken } = server;
-    const token = sealedToken === null ? null : this.#parts.agents.tokenOf(agent, sealedToken);
-    const nothing = {
+    const token = sealedToken === null ? null : this.#agents.tokenOf(agent, sealedToken);
+    const none = {
       name,
       access: { url, token, group: agent.id },
       failure: null,
@@ -126,12 +117,12 @@ export class AgentTools {
       unchosen: [],
     };
     if (token === null && sealedToken !== null) {
-      return { ...nothing, failure: 'its token cannot be read, and has to be given again' };
+      return { ...none, failure: 'its token cannot be read, and has to be given again' };
     }
     const key = `${agent.id} ${name} ${url} ${sealedToken}`;
     if (isFresh) this.#listings.delete(key);
     const listing = await this.#list({ url, token, group: agent.id }, key, signal);
-    return 'failure' in listing ? { ...nothing, ...listing } : { ...nothing, ...chosenOf(listing, server, agent) };
+    return 'failure' in listing ? { ...none, ...listing } : { ...none, ...chosenOf(listing, server, agent) };
   }
 
   #list(access: ToolServerAccess, key: string, signal: AbortSignal): Promise<Listing> {
@@ -139,7 +130,7 @@ export class AgentTools {
     if (known !== undefined) return unlessAborted(known, signal);
     // Not ended by the signal: others may wait for the same list.
     const late = AbortSignal.timeout(LIST_TIMEOUT_MS);
-    const listing = this.#parts.servers
+    const listing = this.#servers
       .list(access, late)
       .then(listed)
       .catch((error: unknown): Listing => {
@@ -196,7 +187,7 @@ function sizeOf(listing: Listing): number {
 /** The tools that the settings choose, as far as they are within the bounds of one server. */
 function chosenOf(
   listing: Listed,
-  { name: server, tools: chosen }: ServerOfAgent,
+  { name: server, tools: chosen }: McpServer,
   { tools: ofAgent }: AgentOfTools,
 ): Pick<FoundServer, 'tools' | 'leftOut' | 'unchosen'> {
   const tools: OfferedTool[] = [];

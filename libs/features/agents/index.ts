@@ -4,7 +4,7 @@ import type { Module } from '#libs/platform/runtime/index.ts';
 import { inboxEntity } from './agent.inbox.ts';
 import { agentEntity } from './agent.read.ts';
 
-export { agentEntity, Agents } from './agent.read.ts';
+export { agentEntity, type AgentProfile, Agents } from './agent.read.ts';
 export { agentRoutes, requireAgent } from './agent.http.ts';
 export { endOf, Inboxes, inboxCodec, invocationFor } from './agent.inbox.ts';
 export type { DeliveredInvocation, EndedInvocation } from './agent.inbox.ts';

@@ -30,6 +30,9 @@ const SETTLED_MS = 10_000;
 /** Only members park events, because they know the reason. */
 const NEVER_PARK = 2 ** 31 - 1;
 
+/** `consumer`: see `formerConsumerOf`. */
+type FormerGroup = PersistentSubscriptionToAllInfo & { readonly consumer: string };
+
 /** {@link ConsumerGroups} on EventStoreDB, with the timers and the backoff of the feed. */
 export class EventStoreDbConsumerGroups implements ConsumerGroups {
   readonly #connection: EventStoreConnection;
@@ -114,16 +117,16 @@ export class EventStoreDbConsumerGroups implements ConsumerGroups {
     const { client } = this.#connection;
     const options = { deadline: CALL_DEADLINE_MS };
     const found = await this.#existing(client.getPersistentSubscriptionToAllInfo(group.name, options));
+    const former = await this.#formerOf(group);
     if (found !== null) {
-      if (found.settings.messageTimeout >= group.messageTimeoutMs) return;
-      const raised = settingsOf(group, found.settings.startFrom);
-      await this.#call(client.updatePersistentSubscriptionToAll(group.name, raised, options));
+      if (found.settings.messageTimeout < group.messageTimeoutMs) {
+        const raised = settingsOf(group, found.settings.startFrom);
+        await this.#call(client.updatePersistentSubscriptionToAll(group.name, raised, options));
+      }
+      await this.#deleteUnused(former);
       return;
     }
-    const { isFormer = () => false } = group;
-    const former = (await this.#all()).filter(({ groupName }) => isFormer(groupName));
-    const startFrom = group.from === 'start' ? START : await this.#endFor(former);
-    const settings = settingsOf(group, startFrom);
+    const settings = settingsOf(group, await this.#beginningOf(group, former));
     const filter = eventTypeFilter({ regex: regexOf(group.types) });
     try {
       await this.#call(client.createPersistentSubscriptionToAll(group.name, settings, { ...options, filter }));
@@ -132,23 +135,33 @@ export class EventStoreDbConsumerGroups implements ConsumerGroups {
       if (error instanceof PersistentSubscriptionExistsError) return;
       throw error;
     }
-    // The new group begins at the start or at their latest checkpoint, so it delivers the events that they did not handle.
-    for (const { groupName, connections, stats } of former) {
-      if (connections.length > 0 || Number(stats.parkedMessageCount) > 0) continue;
-      await this.#call(client.deletePersistentSubscriptionToAll(groupName, options));
-    }
+    await this.#deleteUnused(former);
   }
 
-  /** The latest checkpoint of the former groups; without any, the end of the log. */
-  async #endFor(former: readonly PersistentSubscriptionToAllInfo[]): Promise<Settings['startFrom']> {
-    if (former.length === 0) return (await this.#connection.head()) ?? START;
-    const reached = former.map(({ stats, settings }) => stats.lastCheckpointedEventPosition ?? settings.startFrom);
-    return (
-      reached
-        .filter((from) => typeof from === 'object')
-        .toSorted(comparePositions)
-        .at(-1) ?? START
-    );
+  async #formerOf({ name, formerConsumerOf = () => null }: ConsumerGroup): Promise<readonly FormerGroup[]> {
+    return (await this.#all()).flatMap((info) => {
+      const consumer = info.groupName === name ? null : formerConsumerOf(info.groupName);
+      return consumer === null ? [] : { ...info, consumer };
+    });
+  }
+
+  async #beginningOf({ from }: ConsumerGroup, former: readonly FormerGroup[]): Promise<Settings['startFrom']> {
+    if (from === 'start') return START;
+    if (former.length === 0) return from === 'end' ? ((await this.#connection.head()) ?? START) : START;
+    const reached = [...Map.groupBy(former, ({ consumer }) => consumer).values()].map(latestOf);
+    if (reached.includes(START)) return START;
+    return reached.filter((position) => typeof position === 'object').toSorted(comparePositions)[0] ?? START;
+  }
+
+  /** The new group began where they were or before, so it delivers the events that they did not handle. */
+  async #deleteUnused(former: readonly FormerGroup[]): Promise<void> {
+    for (const { groupName, connections, stats } of former) {
+      if (connections.length > 0 || Number(stats.parkedMessageCount) > 0) continue;
+      const options = { deadline: CALL_DEADLINE_MS };
+      const deleted = this.#connection.client.deletePersistentSubscriptionToAll(groupName, options);
+      // Null: another member has deleted it.
+      await this.#existing(deleted);
+    }
   }
 
   async #all(): Promise<readonly PersistentSubscriptionToAllInfo[]> {
@@ -171,6 +184,17 @@ export class EventStoreDbConsumerGroups implements ConsumerGroups {
   #call<T>(call: Promise<T>): Promise<T> {
     return within(CALL_DEADLINE_MS, call, () => storeUnavailable('event store'));
   }
+}
+
+/** The latest checkpoint of the groups of one consumer. */
+function latestOf(groups: readonly FormerGroup[]): Settings['startFrom'] {
+  const reached = groups.map(({ stats, settings }) => stats.lastCheckpointedEventPosition ?? settings.startFrom);
+  return (
+    reached
+      .filter((from) => typeof from === 'object')
+      .toSorted(comparePositions)
+      .at(-1) ?? START
+  );
 }
 
 function settingsOf({ messageTimeoutMs }: ConsumerGroup, startFrom: Settings['startFrom']): Settings {

@@ -8,14 +8,16 @@ export interface ConsumerGroup {
   readonly types: readonly string[];
   /**
    * Where a new group begins: at the start of the log, or at its end at that time; then it may deliver the last event
-   * before the end. An existing group ignores it.
+   * before the end. `former`, and `end` where there are former groups: where those were, which is the latest checkpoint of
+   * the groups of one consumer, and the earliest of several consumers; `former` without them: at the start. A group without
+   * a checkpoint was where it began. An existing group ignores it.
    */
-  readonly from: 'start' | 'end';
+  readonly from: 'start' | 'end' | 'former';
   /**
-   * Recognizes the names of former groups. A new group that would begin at the end begins at the latest of their
-   * checkpoints. Its creation deletes the former groups that have neither members nor parked events.
+   * The consumer that a former group belongs to; null for a group that this one does not replace. Joining deletes former
+   * groups that have neither members nor parked events.
    */
-  isFormer?(name: string): boolean;
+  formerConsumerOf?(groupName: string): string | null;
   /**
    * The event store redelivers an event that has no answer after this time. The longest timeout of all members, past
    * ones included, applies.

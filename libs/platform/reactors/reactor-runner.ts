@@ -93,12 +93,15 @@ export class ReactorRunner {
     if (signal.aborted) stop();
     const { limits: { stepTimeoutMs = 60_000, maxHeld = MAX_HELD } = {}, on: types, from = 'start' } = this.#reactor;
     // A step that ends at the last moment is still to be answered.
-    const { name } = this.#reactor;
+    const names = new Set([this.#reactor.name, ...(this.#reactor.formerly ?? [])]);
     const group = {
       name: groupNameOf(this.#reactor),
       types,
       from,
-      isFormer: (group: string) => group.startsWith(GROUP_PREFIX) && reactorNameOf(group) === name,
+      formerConsumerOf(group: string) {
+        const name = group.startsWith(GROUP_PREFIX) ? reactorNameOf(group) : '';
+        return names.has(name) ? name : null;
+      },
       messageTimeoutMs: 2 * stepTimeoutMs,
     };
     const items = this.#options.groups.consume(group, { bufferSize: maxHeld, signal: this.#leave.signal });

@@ -109,8 +109,11 @@ export interface Reactor<State, E extends DomainEvent, Trigger extends DomainEve
    * Where the log is handled from when the reactor is new or `on` has changed. `start` (default) is right for events
    * that belong to processes: those that have ended are passed over. `end` is for a new reactor on events that the log
    * already holds; it may see the last one of them, and continues where its latest former group was when `on` changes.
+   * `former` is for a reactor that replaces others: it continues where the slowest of them was.
    */
-  readonly from?: 'start' | 'end';
+  readonly from?: 'start' | 'end' | 'former';
+  /** Names of the reactors that it replaces, besides its own with other types. */
+  readonly formerly?: readonly string[];
   /** The streams of the processes, one each. */
   readonly process: StreamType<State, E>;
   /** Decodes the events of `on`. Default: the codec of the process. */

@@ -35,9 +35,8 @@ describe('persistent names of answering', () => {
       'reactor-media-processing-ae46c05d',
       'reactor-report-research-04bdc86c',
       'reactor-report-writing-be4bda1a',
-      'reactor-run-endings-ca51bdc2',
+      'reactor-run-ends-e4a9a20f',
       'reactor-run-questions-866bd421',
-      'reactor-run-turns-1a25a439',
     ]);
   });
 

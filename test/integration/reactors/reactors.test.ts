@@ -744,4 +744,57 @@ describe('a consumer group of a reactor', () => {
     expect(names).toEqual([groupNameOf(newest), oldest].toSorted());
     expect(names).not.toContain(latest);
   });
+
+  it('that replaces others continues where the slowest of them was, and deletes their groups once they have no members', async () => {
+    const [category, fast, slow] = [newCategory(), newCategory(), newCategory()];
+    const on = ['JobRequested.v1'] as const;
+    /** Acknowledges jobs without steps, and all jobs if it is the fast one; holds the others. */
+    const replaced = (name: string): AnyReactor => ({
+      ...jobReactor({ category, on, handle: never }),
+      name,
+      isEnded: ({ steps }: JobState) => name === fast || steps === 0,
+    });
+    const admin = connectClient(eventStore.url);
+    const reaches = async (name: string, id: string): Promise<void> => {
+      const [job] = await eventsOf(category, id);
+      await eventually(async () => {
+        const { stats } = await admin.getPersistentSubscriptionToAllInfo(groupNameOf({ name, on }));
+        expect(stats.lastCheckpointedEventPosition?.commit).toBeGreaterThanOrEqual(job?.position?.commit ?? 0n);
+      });
+    };
+    const groups = async (): Promise<string[]> => (await client.groups.list(GROUP_PREFIX)).map(({ name }) => name);
+    const former = [start(replaced(fast)), start(replaced(slow))] as const;
+    for (const { runner } of former) await eventually(() => expect(runner.progress.isJoined).toBe(true));
+    const handled = [await requestJob(client.store, category, 0), await requestJob(client.store, category, 0)] as const;
+    for (const name of [fast, slow]) await reaches(name, handled[1]);
+    const pending = [await requestJob(client.store, category, 1), await requestJob(client.store, category, 0)] as const;
+    await reaches(fast, pending[1]);
+    await former[1].stop();
+
+    const seen: string[] = [];
+    const handle = (_event: unknown, process: JobProcess) => {
+      seen.push(process.id);
+      return [nextOf({ ...process, state: { ...process.state, steps: 0 } }, 'newest')];
+    };
+    const newest: AnyReactor = { ...jobReactor({ category, on, handle }), from: 'former', formerly: [fast, slow] };
+    const first = start(newest);
+    for (const id of pending) await ends(category, id, 'JobDone.v1');
+    expect(seen).not.toContain(handled[0]);
+    expect(await groups()).toContain(groupNameOf({ name: fast, on }));
+    expect(await groups()).not.toContain(groupNameOf({ name: slow, on }));
+    await former[0].stop();
+    await first.stop();
+    start(newest);
+    await eventually(async () => expect(await groups()).not.toContain(groupNameOf({ name: fast, on })));
+    expect(await groups()).toContain(groupNameOf(newest));
+    await admin.dispose();
+  });
+
+  it('that replaces reactors that never ran handles the log from its start', async () => {
+    const category = newCategory();
+    const id = await requestJob(client.store, category, 0);
+    await requestJob(client.store, newCategory(), 0);
+    start({ ...jobReactor({ category }), from: 'former', formerly: [newCategory()] });
+    await eventually(async () => expect(await typesOf(category, id)).toEqual(['JobRequested.v1', 'JobDone.v1']));
+  });
 });

@@ -1,8 +1,7 @@
-import type { Agent, Agents } from '#libs/features/agents/index.ts';
-import { CHANNEL, type Channels, type ChannelState } from '#libs/features/channels/index.ts';
+import type { Agent } from '#libs/features/agents/index.ts';
+import { CHANNEL, type ChannelState } from '#libs/features/channels/index.ts';
 import {
   interactionCodec,
-  type InteractionCommands,
   type InteractionEvent,
   interactionId,
   parseInteractionId,
@@ -15,11 +14,11 @@ import {
   streamRevision,
 } from '#libs/kernel/event.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
-import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { defineEvents, type EventStore } from '#libs/platform/eventstore/index.ts';
+import { defineEvents } from '#libs/platform/eventstore/index.ts';
 import { type EndedProcess, type Process, reactor } from '#libs/platform/reactors/index.ts';
 import { streamName } from '#libs/platform/streams/index.ts';
 
+import type { Answering } from '../context.ts';
 import { messageOf, type PostedMessage, textOf } from './message.ts';
 import {
   asksRelevance,
@@ -35,34 +34,15 @@ import {
 import type { Invocations } from './invocation.read.ts';
 import { MAX_QUESTIONS, type RelevanceJudge } from './relevance-judge.ts';
 
-/** A run to start. Its id is derived from the message and the agent. */
-export interface RequestedRun {
-  readonly id: EntityId;
-  readonly agentId: EntityId;
-  readonly channelId: EntityId;
-  readonly messageId: EntityId;
-  readonly turnId: string;
-  readonly spanId: string;
-  readonly depth: number;
-  readonly invocationConfig: Readonly<Record<string, unknown>> | null;
-}
-
-export interface InvocationParts {
-  readonly invocations: Invocations;
-  readonly agents: Pick<Agents, 'agent'>;
-  readonly channels: Pick<Channels, 'entities'>;
-  readonly interactions: Pick<InteractionCommands, 'post'>;
-  readonly relevance: RelevanceJudge;
-  /** Port: starts a run, once for each id. */
-  readonly requestRun: (context: CommandContext, run: RequestedRun) => Promise<unknown>;
-  /** The application that created the organization, or null. */
-  readonly application: (organizationId: EntityId) => Promise<string | null>;
-  readonly store: Pick<EventStore, 'readStream'>;
-}
+/** What decisions are made with. */
+export type Deciding = Pick<
+  Answering,
+  'agents' | 'directory' | 'channels' | 'interactions' | 'invocations' | 'runs' | 'store'
+> & { readonly relevance: RelevanceJudge };
 
 type Context = Process<null, never>;
 
-/** Agents that a message mentions in vain: decisions on further ones are not recorded. */
+/** Mentions of agents that are not in the channel: decisions on further ones are not recorded. */
 const MAX_ABSENT = 20;
 /** Messages of an import are old: they invoke no agents. */
 const IMPORT = 'import';
@@ -71,7 +51,7 @@ const IMPORT = 'import';
  * Decides for each message of a channel and each agent in it whether the agent answers. All effects are commands whose ids
  * are derived from the message and the agent, so there is nothing to record of the process itself.
  */
-export function invocationReactor(parts: InvocationParts) {
+export function invocationReactor(deciding: Deciding) {
   return reactor<null, never, InteractionEvent>({
     name: 'invocations',
     on: ['InteractionPosted.v1', 'InteractionCompleted.v1', 'InteractionCompleted.v2'],
@@ -87,17 +67,17 @@ export function invocationReactor(parts: InvocationParts) {
     isEnded: () => false,
     hasEnded: (event, messageId) => !mayInvoke(event, messageId),
     async handle(event, process) {
-      const message = await readMessage(event, process, parts);
-      if (message !== null) await invoke(message, event.revision, process, parts);
+      const message = await readMessage(event, process, deciding);
+      if (message !== null) await invoke(message, event.revision, process, deciding);
       return [];
     },
     async giveUp(_state, _why, event, process) {
-      const message = await readMessage(event, process, parts);
-      if (message !== null) await endUndecided(message, event.revision, process, parts);
+      const message = await readMessage(event, process, deciding);
+      if (message !== null) await endUndecided(message, event.revision, process, deciding);
       return [];
     },
     // Messages that wait for the model leave room for others.
-    limits: parts.relevance.asksModel ? { concurrency: MAX_QUESTIONS + 16 } : {},
+    limits: deciding.relevance.asksModel ? { concurrency: MAX_QUESTIONS + 16 } : {},
   });
 }
 
@@ -116,7 +96,7 @@ function mayInvoke({ type, data, metadata: { actor } }: StreamEvent<InteractionE
 async function readMessage(
   event: StreamEvent<InteractionEvent>,
   process: Pick<Context, 'id'>,
-  { store }: InvocationParts,
+  { store }: Deciding,
 ): Promise<PostedMessage | null> {
   if (event.type === 'InteractionPosted.v1') return messageOf(process.id, event.data);
   if (event.type !== 'InteractionCompleted.v2') return null;
@@ -141,40 +121,40 @@ async function invoke(
   posted: PostedMessage,
   seenRevision: StreamRevision,
   process: Context,
-  parts: InvocationParts,
+  deciding: Deciding,
 ): Promise<void> {
   const { organizationId } = process;
   const context = { ...process.commandContext('channel'), seenRevision };
-  const channel = await parts.channels.entities.current(context, posted.channelId);
+  const channel = await deciding.channels.entities.current(context, posted.channelId);
   if (channel === null || channel.organizationId !== organizationId) return;
   const ids = agentsIn(channel);
   const isOpen = channel.archivedAt === null;
   // Participants that joined before agents were registered are not in the log.
-  const agents = isOpen ? await registered(ids, organizationId, parts) : [];
+  const agents = isOpen ? await registered(ids, organizationId, deciding) : [];
   // Who has mentioned an agent may wait for it: a prompt does.
   const mentioned = [...posted.mentions].filter((id) => !isOpen || !ids.includes(id)).slice(0, MAX_ABSENT);
-  const absent = await registered(mentioned, organizationId, parts);
+  const absent = await registered(mentioned, organizationId, deciding);
   if (agents.length === 0 && absent.length === 0) return;
-  const message = { ...posted, depth: await depthOf(posted, organizationId, parts.invocations) };
+  const message = { ...posted, depth: await depthOf(posted, organizationId, deciding.invocations) };
   for (const { id } of absent) {
     const data = {
       ...aboutOf(message, id),
       reason: isOpen ? 'not_participant' : 'channel_archived',
       relevance: null,
     } as const;
-    await parts.invocations.record(process.commandContext(`decision ${id}`), { type: 'AgentWithheld.v3', data });
+    await deciding.invocations.record(process.commandContext(`decision ${id}`), { type: 'AgentWithheld.v3', data });
   }
   const decided = await Promise.all(
-    agents.map((agent) => decide({ message, agent, behavior: channel.agentInvocationBehavior }, process, parts)),
+    agents.map((agent) => decide({ message, agent, behavior: channel.agentInvocationBehavior }, process, deciding)),
   );
-  if (decided.some(({ reason }) => reason === 'depth_cap')) await notifyOfCap(message, decided, process, parts);
+  if (decided.some(({ reason }) => reason === 'depth_cap')) await notifyOfCap(message, decided, process, deciding);
 }
 
 function agentsIn({ participants }: NonNullable<ChannelState>): EntityId[] {
   return participants.flatMap((one) => (one.type === 'agent' ? [one.agentId] : []));
 }
 
-async function registered(ids: readonly EntityId[], organizationId: EntityId, { agents }: InvocationParts) {
+async function registered(ids: readonly EntityId[], organizationId: EntityId, { agents }: Deciding) {
   const found = await Promise.all(ids.map((id) => agents.agent(organizationId, id)));
   return found.filter((agent) => agent !== null);
 }
@@ -192,14 +172,14 @@ interface Subject {
 }
 
 /** Decides on one agent, and requests its run. */
-async function decide(subject: Subject, process: Context, parts: InvocationParts): Promise<Invocation> {
+async function decide(subject: Subject, process: Context, deciding: Deciding): Promise<Invocation> {
   const { message, agent, behavior } = subject;
   const isAsked = asksRelevance(message, agent, behavior);
   const id = invocationId(message.channelId, message.sequence, agent.id);
   // A message that is delivered again costs no tokens again.
-  const first = isAsked && parts.relevance.asksModel ? await parts.invocations.decision(id) : null;
-  const recorded = first ?? (await recordDecision(subject, isAsked, process, parts));
-  await requestRunOf(recorded, message, process, parts);
+  const first = isAsked && deciding.relevance.asksModel ? await deciding.invocations.decision(id) : null;
+  const recorded = first ?? (await recordDecision(subject, isAsked, process, deciding));
+  await requestRunOf(recorded, message, process, deciding);
   return recorded;
 }
 
@@ -207,11 +187,11 @@ async function requestRunOf(
   { runId, agentId, depth }: Invocation,
   { channelId, messageId, turnId, spanId, invocationConfig }: PostedMessage,
   process: EndedProcess,
-  parts: InvocationParts,
+  deciding: Deciding,
 ): Promise<void> {
   if (runId === null) return;
   const run = { id: runId, agentId, channelId, messageId, turnId, spanId, invocationConfig, depth };
-  await parts.requestRun(process.commandContext(`run ${agentId}`), run);
+  await deciding.runs.request(process.commandContext(`run ${agentId}`), run);
 }
 
 /**
@@ -222,22 +202,22 @@ async function endUndecided(
   posted: PostedMessage,
   seenRevision: StreamRevision,
   process: EndedProcess,
-  parts: InvocationParts,
+  deciding: Deciding,
 ): Promise<void> {
   const { organizationId } = process;
-  const message = { ...posted, depth: await depthOf(posted, organizationId, parts.invocations) };
+  const message = { ...posted, depth: await depthOf(posted, organizationId, deciding.invocations) };
   const withhold = async (ids: readonly EntityId[]): Promise<void> => {
-    for (const { id } of await registered(ids, organizationId, parts)) {
+    for (const { id } of await registered(ids, organizationId, deciding)) {
       const data = { ...aboutOf(message, id), reason: 'failed', relevance: null } as const;
       const context = process.commandContext(`decision ${id}`);
-      const decision = await parts.invocations.record(context, { type: 'AgentWithheld.v3', data });
+      const decision = await deciding.invocations.record(context, { type: 'AgentWithheld.v3', data });
       // An attempt may have failed between its decision and its run.
-      await requestRunOf(decision, message, process, parts);
+      await requestRunOf(decision, message, process, deciding);
     }
   };
   await withhold([...posted.mentions].slice(0, MAX_ABSENT));
   const context = { ...process.commandContext('channel'), seenRevision };
-  const channel = await parts.channels.entities.current(context, posted.channelId);
+  const channel = await deciding.channels.entities.current(context, posted.channelId);
   if (channel?.organizationId !== organizationId) return;
   await withhold(agentsIn(channel));
 }
@@ -247,7 +227,7 @@ async function recordDecision(
   { message, agent, behavior }: Subject,
   isAsked: boolean,
   process: Context,
-  { relevance, invocations }: InvocationParts,
+  { relevance, invocations }: Deciding,
 ): Promise<Invocation> {
   const context = process.commandContext(`decision ${agent.id}`);
   const { organizationId, traceparent } = context;
@@ -270,7 +250,7 @@ async function notifyOfCap(
   { channelId, turnId, spanId, depth, sequence }: PostedMessage & Message,
   decided: readonly Invocation[],
   process: Context,
-  { interactions, application }: InvocationParts,
+  { interactions, directory }: Deciding,
 ): Promise<void> {
   const agentIds = decided.flatMap(({ reason, agentId }) => (reason === 'depth_cap' ? [agentId] : []));
   const text = `Agents have answered each other ${depth} times in this turn. The limit is ${MAX_HOPS}, so the last message invokes no further agent.`;
@@ -284,7 +264,7 @@ async function notifyOfCap(
     turnId,
     spanId: derivedId(channelId, `depth cap ${sequence}`),
     parentSpanId: spanId,
-    organizationApplication: await application(process.organizationId),
+    organizationApplication: await directory.application(process.organizationId),
   };
-  await interactions.post(process.commandContext('depth cap'), channelId, notification, { spanIsNew: false });
+  await interactions.commands.post(process.commandContext('depth cap'), channelId, notification, { spanIsNew: false });
 }

@@ -123,8 +123,7 @@ export class Invocations extends Entities<InvocationState, InvocationEvent, Invo
     { channelId, turnId, agentId }: { channelId: EntityId; turnId: string; agentId: EntityId | null },
   ): Promise<number> {
     const page = { size: NEWEST, offset: 0, after: null };
-    const { documents } = await this.page(organizationId, { hop: hopOf(channelId, turnId, agentId) }, page);
-    const depths = documents.map(({ json }) => invocationSchema.parse(JSON.parse(json.toString())).depth);
-    return Math.max(0, ...depths) + 1;
+    const { states } = await this.states(organizationId, { hop: hopOf(channelId, turnId, agentId) }, page);
+    return Math.max(0, ...states.map(({ depth }) => depth)) + 1;
   }
 }

@@ -1,13 +1,12 @@
 import { admitText } from '#libs/kernel/text.ts';
 import type { Agent } from '#libs/features/agents/index.ts';
-import type { Knowledge } from '#libs/features/knowledge/index.ts';
+import { isStopWord, type Knowledge, queryWords, stemOf, wordsOf } from '#libs/features/knowledge/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { asText, type Model, type ModelCall, type ModelEnd, untrusted } from '#libs/platform/model/index.ts';
 
 import { BY_WORDS, type Relevance } from './invocation.ts';
-import { MIN_SHARE, relevanceOf } from './relevance.ts';
 
-export interface RelevanceParts {
+interface Judges {
   readonly knowledge: Pick<Knowledge, 'search'>;
   /** Null: words decide. */
   readonly model: Model | null;
@@ -50,16 +49,16 @@ const RULES = [
 
 /** Judges whether messages are about what agents know: by a model if one is configured, else by words. */
 export class RelevanceJudge {
-  readonly #parts: RelevanceParts;
+  readonly #judges: Judges;
   #asking = 0;
 
-  constructor(parts: RelevanceParts) {
-    this.#parts = parts;
+  constructor(judges: Judges) {
+    this.#judges = judges;
   }
 
   /** Whether a judgement costs tokens. */
   get asksModel(): boolean {
-    return this.#parts.model !== null && this.#parts.relevance.timeoutMs > 0;
+    return this.#judges.model !== null && this.#judges.relevance.timeoutMs > 0;
   }
 
   /** Words decide where the model gives no answer in time. @throws the faults of the search; the reason of `signal` */
@@ -71,7 +70,7 @@ export class RelevanceJudge {
   }
 
   async #ask(question: Question, signal: AbortSignal): Promise<Relevance & { readonly isRelevant?: boolean }> {
-    const { model, relevance } = this.#parts;
+    const { model, relevance } = this.#judges;
     if (model === null || relevance.timeoutMs === 0) return BY_WORDS;
     const asked = { ...BY_WORDS, model: question.agent.modelName ?? model.name };
     if (this.#asking >= MAX_QUESTIONS) return { ...asked, failure: 'busy' };
@@ -94,7 +93,7 @@ export class RelevanceJudge {
     const texts = [agent.name, agent.description, agent.agentCapabilities ?? '', ...agent.interestTags];
     const graph = agent.knowledgeGraph;
     const found =
-      graph && (await this.#parts.knowledge.search(organizationId, graph.id, { query: text, limit: FACTS }));
+      graph && (await this.#judges.knowledge.search(organizationId, graph.id, { query: text, limit: FACTS }));
     for (const { name, summary } of found?.nodes ?? []) texts.push(name, summary ?? '');
     for (const { fact } of found?.edges ?? []) texts.push(fact);
     return relevanceOf(text, texts) >= MIN_SHARE;
@@ -133,4 +132,18 @@ async function wordOf(
     if (text.length > MAX_ANSWER) break;
   }
   return { text, end: null };
+}
+
+/** Share of the words of a message that must be known. */
+export const MIN_SHARE = 0.5;
+
+/**
+ * Decides by words, so the same message always gets the same answer: the share of the message's words, 0 to 1, that occur in the texts: those that describe an agent, and facts of its graph.
+ * Inflections of a word count as the word. 0 for a message without a subject.
+ */
+export function relevanceOf(message: string, texts: readonly string[]): number {
+  const words = queryWords(message).filter((word) => !isStopWord(word));
+  if (words.length === 0) return 0;
+  const known = new Set(texts.flatMap((text) => wordsOf(text)).map(stemOf));
+  return words.filter((word) => known.has(stemOf(word))).length / words.length;
 }

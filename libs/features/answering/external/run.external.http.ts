@@ -18,17 +18,14 @@ import {
 } from '#libs/platform/http/index.ts';
 
 import { metadataOf } from '../run/response.ts';
-import { type ChannelParts, ChannelRefusal, RunInChannel } from '../run/run.channel.ts';
-import { conversationOf, type ConversationQueries } from '../run/run.conversation.ts';
+import type { Answering } from '../context.ts';
+import { ChannelRefusal, RunInChannel } from '../run/run.channel.ts';
+import { conversationOf } from '../run/run.conversation.ts';
 import { decideFailure, decideResponse, type ExternalRejection, obstacleOf } from './run.external.ts';
 import { type Runs, runSchema } from '../run/run.read.ts';
 import type { Run } from '../run/run.ts';
 
-interface Parts {
-  readonly runs: Runs;
-  readonly channel: ChannelParts;
-  readonly conversations: ConversationQueries;
-}
+type Answers = Pick<Answering, 'directory' | 'interactions' | 'reactions' | 'runs'>;
 
 const MAX_TEXT = 100_000;
 /** Responses of runs whose deltas this process has taken. */
@@ -68,8 +65,8 @@ const errors: RejectionErrors<ExternalRejection> = {
 };
 
 /** Answers of external agents, each with a key of that agent. */
-export function externalRunRoutes(app: HttpApp, parts: Parts): void {
-  const { runs } = parts;
+export function externalRunRoutes(app: HttpApp, answering: Answers): void {
+  const { runs } = answering;
   const replies = new EntityReplies(runs, errors);
 
   app.get(
@@ -82,7 +79,7 @@ export function externalRunRoutes(app: HttpApp, parts: Parts): void {
     }),
     async (request) => {
       const run = await ownRun(runs, request.principal, request.params.id);
-      const messages = await conversationOf(parts.conversations, run);
+      const messages = await conversationOf(answering.interactions.queries, run);
       if (messages === null) throw notFound();
       return { messages: messages.flatMap((one) => (one.role === 'tool' ? [] : [{ role: one.role, text: one.text }])) };
     },
@@ -120,10 +117,11 @@ export function externalRunRoutes(app: HttpApp, parts: Parts): void {
     },
   );
 
-  deltaRoute(app, parts);
+  deltaRoute(app, answering);
 }
 
-function deltaRoute(app: HttpApp, { runs, channel: channelParts }: Parts): void {
+function deltaRoute(app: HttpApp, answering: Answers): void {
+  const { runs } = answering;
   const responses = new LRUCache<EntityId, InteractionRef>({ max: MAX_RESPONSES });
   app.post(
     '/api/v1/runs/:id/deltas',
@@ -144,7 +142,7 @@ function deltaRoute(app: HttpApp, { runs, channel: channelParts }: Parts): void 
       if (obstacle !== null) throw conflictOf(obstacle);
       const { offset = null, text: piece } = request.body;
       const length = (offset ?? 0) + piece.length;
-      const channel = new RunInChannel(run, channelParts, commandContext(request));
+      const channel = new RunInChannel(run, answering, commandContext(request));
       const response = responses.get(run.id) ?? (await postedResponse(run, channel));
       if (response === null) return { length };
       responses.set(run.id, response);

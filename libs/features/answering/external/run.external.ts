@@ -1,15 +1,15 @@
 import { reactor } from '#libs/platform/reactors/index.ts';
-import { endOf, inboxCodec, invocationFor } from '#libs/features/agents/index.ts';
+import { endOf, inboxCodec, type Inboxes, invocationFor } from '#libs/features/agents/index.ts';
 import { accept, type Decision, refuse } from '#libs/kernel/decider.ts';
 import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 
-import type { RunAgents } from '../run/run.agent.ts';
-import { type RunInboxes, tellEnd } from './run.inbox.ts';
-import { callWebhook, type WebhookParts } from './webhook.ts';
-import { failed } from '../run/run.parts.ts';
-import { runEntity, type Runs } from '../run/run.read.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { NO_USAGE } from '#libs/platform/model/index.ts';
-import { EXTERNAL, hasEnded, isAtAgent, type Run, type RunEvent, type RunState } from '../run/run.ts';
+
+import type { Answering } from '../context.ts';
+import { callWebhook } from './webhook.ts';
+import { runEntity } from '../run/run.read.ts';
+import { EXTERNAL, failed, hasEnded, isAtAgent, type Run, type RunEvent, type RunState } from '../run/run.ts';
 
 /** From the claim of a run to the answer of its agent. */
 const ANSWER_TIMEOUT_MS = 600_000;
@@ -18,14 +18,8 @@ const PAUSES = { first: 1_000, longest: 60_000 };
 /** Reason of failures that agents report. */
 const FAILED = 'agent_failed';
 
-export interface ExternalParts extends WebhookParts {
-  readonly agents: RunAgents;
-  readonly inboxes: RunInboxes;
-  readonly runs: Pick<Runs, 'inLog'>;
-}
-
 /** Hands runs to the teams of external agents, and limits the time that their answers may take. */
-export function externalRuns(parts: ExternalParts) {
+export function externalRuns(answering: Pick<Answering, 'agents' | 'fetcher' | 'inboxes' | 'runs'>) {
   return reactor<RunState, RunEvent>({
     name: 'external-runs',
     on: ['RunClaimed.v1'],
@@ -36,21 +30,21 @@ export function externalRuns(parts: ExternalParts) {
     async handle(_event, { state: run, commandContext, signal }) {
       if (run === null) return [];
       const { id: runId, organizationId, agentId, channelId, messageId, turnId, depth, asked } = run;
-      const agent = await parts.agents.agent(organizationId, agentId);
+      const agent = await answering.agents.agent(organizationId, agentId);
       if (agent === null || !agent.isActive) return [failed('agent_gone', 'the agent does not exist any longer')];
       const askedBy = asked?.askedBy.runId ?? null;
       const invocation = { runId, channelId, messageId, turnId, depth, askedBy };
-      const isDelivered = await parts.inboxes.deliver(commandContext('inbox'), agentId, invocation);
+      const isDelivered = await answering.inboxes.deliver(commandContext('inbox'), agentId, invocation);
       if (!isDelivered) return [failed('agent_busy', 'too many messages wait for this agent')];
       // Its end may have come before the delivery, which it then did not find.
-      const now = await parts.runs.inLog(organizationId, runId);
+      const now = await answering.runs.inLog(organizationId, runId);
       if (now !== null && hasEnded(now)) {
-        await tellEnd(now, commandContext('end'), parts.inboxes);
+        await endDelivery(now, commandContext('end'), answering.inboxes);
         return [];
       }
       const data = invocationFor(agentId, invocation);
       const message = { id: runId, type: 'invocation.requested', data, context: commandContext('webhook gone') };
-      await callWebhook(agent, message, signal, parts);
+      await callWebhook(agent, message, signal, answering);
       return [{ type: 'RunHandedOver.v1', data: {} }];
     },
     giveUp(_run, { reason }) {
@@ -66,11 +60,21 @@ export function externalRuns(parts: ExternalParts) {
   });
 }
 
+/** Records in the inbox of an external agent that a run of it has ended. */
+export async function endDelivery(
+  { id: runId, agentId, phase, failure, claim }: Run,
+  context: CommandContext,
+  inboxes: Inboxes,
+): Promise<void> {
+  if (claim?.model.kind !== EXTERNAL || phase === 'queued' || phase === 'running') return;
+  await inboxes.end(context, { runId, agentId, status: phase, reason: failure?.reason ?? null });
+}
+
 /** Ends that the agent has caused, or whose webhook was not reached before: they are in its inbox alone. */
 const SILENT: ReadonlySet<string | null> = new Set([FAILED, 'not_reached']);
 
 /** Tells the webhooks of external agents which runs they need not answer any longer. */
-export function endedInvocations(parts: Omit<ExternalParts, 'runs' | 'inboxes'>) {
+export function endedInvocations(answering: Pick<Answering, 'agents' | 'fetcher'>) {
   return reactor<null, never, EventOf<typeof inboxCodec>>({
     name: 'ended-invocations',
     on: ['InvocationEnded.v1'],
@@ -87,10 +91,10 @@ export function endedInvocations(parts: Omit<ExternalParts, 'runs' | 'inboxes'>)
       type !== 'InvocationEnded.v1' || data.status === 'completed' || SILENT.has(data.reason),
     async handle({ type, data }, { organizationId, commandContext, signal }) {
       if (type !== 'InvocationEnded.v1') return [];
-      const agent = await parts.agents.agent(organizationId, data.agentId);
+      const agent = await answering.agents.agent(organizationId, data.agentId);
       if (agent === null || !agent.isActive) return [];
       const message = { id: `${data.runId}.ended`, type: 'invocation.ended', data: endOf(data) };
-      await callWebhook(agent, { ...message, context: commandContext('webhook gone') }, signal, parts);
+      await callWebhook(agent, { ...message, context: commandContext('webhook gone') }, signal, answering);
       return [];
     },
     giveUp: () => [],

@@ -1,11 +1,12 @@
 import { createHmac } from 'node:crypto';
 import type { Readable } from 'node:stream';
 
+import type { Agent } from '#libs/features/agents/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { type Fetcher, retryAfterMs } from '#libs/platform/fetch/index.ts';
+import { retryAfterMs } from '#libs/platform/fetch/index.ts';
 import { RetryLater } from '#libs/platform/reactors/index.ts';
 
-import type { RunAgent, RunAgents } from '../run/run.agent.ts';
+import type { Answering } from '../context.ts';
 
 /** Until the status: `docs/external-agents.md` names it. */
 const TIMEOUT_MS = 15_000;
@@ -16,11 +17,6 @@ const MAX_BYTES = 64 * 1024;
 const LATER = new Set([429, 503]);
 /** Longest pause that a server gets. */
 const MAX_WAIT_MS = 120_000;
-
-export interface WebhookParts {
-  readonly fetcher: Pick<Fetcher, 'open'>;
-  readonly agents: Pick<RunAgents, 'tokenOf' | 'disableWebhook'>;
-}
 
 export interface WebhookMessage {
   /** The same for every attempt. */
@@ -38,10 +34,10 @@ export interface WebhookMessage {
  * than 2xx, and for a secret that cannot be opened. A webhook that is gone (410) is removed
  */
 export async function callWebhook(
-  agent: RunAgent,
+  agent: Agent,
   { id, type, data, context }: WebhookMessage,
   signal: AbortSignal,
-  { fetcher, agents }: WebhookParts,
+  { fetcher, agents }: Pick<Answering, 'agents' | 'fetcher'>,
 ): Promise<void> {
   if (agent.webhook === null) return;
   const secret = agents.tokenOf(agent, agent.webhook.sealedSecret);

@@ -9,9 +9,9 @@ import {
 import {
   type InteractionCommands,
   type InteractionDirectory,
+  interactionId,
   type InteractionRef,
   interactionToPost,
-  parseInteractionId,
   type PostInteractionBody,
 } from '#libs/features/interactions/index.ts';
 import { invocationId } from '../decide/invocation.ts';
@@ -145,12 +145,15 @@ export async function postIn(
     if (result.rejection.reason === 'archived') return null;
     throw new TypeError(`a prompt was refused: ${result.rejection.reason}`);
   }
-  const message = JSON.parse(result.document.toString()) as { readonly id: string; readonly interaction_id: string };
-  const ref = parseInteractionId(message.id);
-  if (ref === null) throw new TypeError('a posted interaction has no valid id');
-  const runId = invocationId(ref.channelId, ref.sequence, prompt.agent.id);
-  const { revision } = result;
-  return { ...ref, organizationId, messageId: message.id, turnId: message.interaction_id, runId, revision };
+  const { ref, turnId, revision } = result;
+  return {
+    ...ref,
+    organizationId,
+    messageId: interactionId(ref),
+    turnId: turnId ?? interaction.spanId,
+    runId: invocationId(ref.channelId, ref.sequence, prompt.agent.id),
+    revision,
+  };
 }
 
 function bodyOf({ agent, text, participant }: Prompt): PostInteractionBody {

@@ -1,24 +1,26 @@
+import { LRUCache } from 'lru-cache';
+
 import { admitText } from '#libs/kernel/text.ts';
 import {
   type Model,
+  type ModelCall,
   type ModelEnd,
   type ModelMessage,
   type ModelPart,
-  type ModelTool,
   NO_USAGE,
 } from '#libs/platform/model/index.ts';
 import { unlessOvertaken } from '#libs/platform/reactors/index.ts';
 import { streamName } from '#libs/platform/streams/index.ts';
 
+import type { Answering } from '../context.ts';
+import type { Toolset } from '../tools/tool-step.ts';
 import { metadataOf } from './response.ts';
 import { ResponseDraft } from './response-draft.ts';
-import { ChannelRefusal } from './run.channel.ts';
-import type { MissedServer } from '../tools/run.mcp.ts';
+import { ChannelRefusal, type StepOfRun } from './run.channel.ts';
 import { callOfModel } from './run.prompt.ts';
-import { failed, type RunParts, type StepOfRun } from './run.parts.ts';
-import { answerText, RUN, type RunEvent, SEPARATOR, type ToolCall } from './run.ts';
 import { MAX_TOOL_CALLS } from './run.next.ts';
-import type { RunModel } from './run.answer.ts';
+import type { RunModel } from './run.summary.ts';
+import { answerText, failed, RUN, type Run, type RunEvent, SEPARATOR, type ToolCall } from './run.ts';
 
 /** Of the text of all steps, and of the reasoning of one: an interaction holds no more. */
 const MAX_CHARS = 100_000;
@@ -27,12 +29,12 @@ const MAX_SHOWN_INPUT = 500;
 
 const NOT_MADE = `the call was not made: an answer may make at most ${MAX_TOOL_CALLS} calls`;
 
-interface ModelParts extends Pick<RunParts, 'store' | 'maxTokens' | 'log' | 'openings'> {
+interface ModelInput extends Toolset {
   readonly model: Model;
   readonly conversation: readonly ModelMessage[];
-  readonly tools: readonly ModelTool[];
+  readonly step: number;
   readonly mayCallTools: boolean;
-  readonly missed: readonly MissedServer[];
+  readonly beginnings: AnswerBeginnings;
   /** For the request. */
   readonly traceparent: string | undefined;
 }
@@ -41,30 +43,38 @@ interface ModelParts extends Pick<RunParts, 'store' | 'maxTokens' | 'log' | 'ope
  * Calls the model once. Its text is streamed into the response, which is posted with its first words, or while the model
  * starts if nothing else of the step is expected to precede it.
  */
-export async function runModelStep(one: StepOfRun, parts: ModelParts, step: number): Promise<RunEvent> {
-  const { process } = one;
-  let { run } = one;
-  if (run.started?.step !== step) {
-    const started = { type: 'StepStarted.v1', data: { step, callId: null } } as const;
-    const servers = [...parts.missed];
-    const missed = servers.length === 0 ? [] : [{ type: 'ToolServersMissed.v1', data: { step, servers } } as const];
-    run = (await process.recordIntent(started, ...missed)) ?? run;
-  }
-  const call = callOfModel({ ...parts, agent: one.agent, run });
-  const about = { kind: parts.model.kind, name: call.model ?? parts.model.name };
-  const answer = new AnswerOfStep({ ...one, run }, about, { step, isLast: !parts.mayCallTools });
-  if (parts.openings.isText(call, parts.model)) answer.begin();
+export async function runModelStep(
+  one: StepOfRun,
+  input: ModelInput,
+  { store, log, maxTokens }: Pick<Answering, 'store' | 'log' | 'maxTokens'>,
+): Promise<RunEvent> {
+  const { model, step, mayCallTools, beginnings } = input;
+  const run = await started(one, input);
+  const call = callOfModel({ ...input, agent: one.agent, run, maxTokens });
+  const about = { kind: model.kind, name: call.model ?? model.name };
+  const answer = new AnswerOfStep({ ...one, run }, about, { step, isLast: !mayCallTools });
+  if (beginnings.isText(call, model)) answer.begin();
   const at = { stream: streamName(RUN, run.id), revision: run.changedRevision };
   try {
-    return await unlessOvertaken(parts.store, at, process.signal, (signal) =>
-      outcomeOf(answer, parts.model.stream(call, signal), ({ reason, detail }) => {
+    return await unlessOvertaken(store, at, one.process.signal, (signal) =>
+      outcomeOf(answer, model.stream(call, signal), ({ reason, detail }) => {
         signal.throwIfAborted();
-        if (detail !== null) parts.log.warn({ run: run.id, reason, detail }, 'a model call failed');
+        if (detail !== null) log.warn({ run: run.id, reason, detail }, 'a model call failed');
       }),
     );
   } finally {
-    parts.openings.learn(call, parts.model, answer);
+    beginnings.learn(call, model, answer);
   }
+}
+
+/** Records that the step has started, and which tools it does without. The first step starts with the claim of the run. */
+async function started({ run, process }: StepOfRun, { step, missed }: ModelInput): Promise<Run> {
+  const events: RunEvent[] = [];
+  if (run.started?.step !== step) events.push({ type: 'StepStarted.v1', data: { step, callId: null } });
+  if (missed.length > 0 && !run.missed.some((known) => known.step === step)) {
+    events.push({ type: 'ToolServersMissed.v1', data: { step, servers: [...missed] } });
+  }
+  return (events.length === 0 ? null : await process.recordIntent(...events)) ?? run;
 }
 
 type ModelFailure = Extract<ModelEnd, { type: 'error' }>;
@@ -95,7 +105,7 @@ type Finish = Extract<ModelEnd, { type: 'finish' }>;
 /** Without what a message has that was not read to its end. */
 type Finished = Pick<Finish, 'reason' | 'usage' | 'cost'> & Partial<Pick<Finish, 'model' | 'sent' | 'omitted'>>;
 
-/** What the model has said in one step, and what of it the channel shows. */
+/** The answer of the model in one step, and how much of it the channel shows. */
 class AnswerOfStep {
   readonly #one: StepOfRun;
   readonly #model: RunModel;
@@ -222,4 +232,44 @@ class AnswerOfStep {
     const problem = this.#isLast ? 'no tool may be called any longer' : 'there is no such tool';
     return { id, name, input, problem, isOffered: false };
   }
+}
+
+const MAX_MODELS = 1_000;
+
+type Call = Pick<ModelCall, 'model' | 'tools' | 'mayCallTools' | 'reasoningEffort' | 'thinkingBudget'>;
+
+/**
+ * Whether the answers of models begin with text, as this process has seen it. The response of an answer that begins with text can
+ * be posted while the model starts, and its first text is shown without waiting for the event store. A model is expected to
+ * begin with text if its last answer did. It is not asked for anything that precedes text in the tree: tool calls and
+ * reasoning. One that has reasoned without being asked is not expected to begin with text again.
+ */
+export class AnswerBeginnings {
+  readonly #known = new LRUCache<string, 'text' | 'reasoning'>({ max: MAX_MODELS });
+
+  isText(call: Call, model: Pick<Model, 'name'>): boolean {
+    return !mayCallTools(call) && !isAskedToReason(call) && this.#known.get(call.model ?? model.name) === 'text';
+  }
+
+  /** @param answer what the model has written, also before a failure */
+  learn(
+    call: Call,
+    model: Pick<Model, 'name'>,
+    answer: { readonly hasText: boolean; readonly hasReasoning: boolean },
+  ): void {
+    const name = call.model ?? model.name;
+    if (isAskedToReason(call) || this.#known.get(name) === 'reasoning') return;
+    if (answer.hasReasoning) this.#known.set(name, 'reasoning');
+    else if (answer.hasText) this.#known.set(name, 'text');
+    // While an endpoint fails, channels show no empty responses.
+    else if (!mayCallTools(call)) this.#known.delete(name);
+  }
+}
+
+function mayCallTools({ tools, mayCallTools = true }: Call): boolean {
+  return mayCallTools && tools.length > 0;
+}
+
+function isAskedToReason({ reasoningEffort, thinkingBudget }: Call): boolean {
+  return reasoningEffort !== null || thinkingBudget !== null;
 }

@@ -1,9 +1,8 @@
-import { ChannelRefusal, type RunInChannel, type Said } from './run.channel.ts';
-import type { StepOfRun } from './run.parts.ts';
 import { configOfResponse } from '../tools/run.mentions.ts';
-import { sourcesOf } from '../tools/run.sources.ts';
+import { sourcesOf } from '../tools/run.tools.ts';
+import { ChannelRefusal, type RunInChannel, type RunPost, type StepOfRun } from './run.channel.ts';
+import { finishOf, modelOf, type RunModel } from './run.summary.ts';
 import { answerText, type Run, type RunEvent } from './run.ts';
-import { finishOf, modelOf, type RunModel } from './run.answer.ts';
 
 /**
  * The metadata of a response: what wrote it, why it ended, from which sources.
@@ -30,8 +29,9 @@ export async function complete({ run, channel }: StepOfRun, requested: RunModel)
 }
 
 /**
- * Every run ends in its channel, also one that was cancelled before it had begun. A partial answer is kept. What ends a run that has no response takes the place of it: a worker that posts the response
- * later finds this interaction instead, which is complete. So nothing is left open, also by a worker that dies then.
+ * Every run ends in its channel, also one that was cancelled before it had begun. A partial answer is kept. The post that
+ * ends a run without a response takes the place of the response: a worker that posts the response later finds this post
+ * instead, which is complete. So nothing is left open, also by a worker that dies then.
  */
 export async function showEnd(run: Run, channel: RunInChannel): Promise<void> {
   const { failure } = run;
@@ -39,7 +39,7 @@ export async function showEnd(run: Run, channel: RunInChannel): Promise<void> {
     const open = await channel.openResponse();
     // A read model may lag: that there is no response is known once its place is taken.
     const posted = open === null ? await channel.post({ ...endOf(run), name: 'response' }) : null;
-    const response = open ?? (posted?.role === 'agent_response' ? posted.ref : null);
+    const response = open ?? (posted?.contentRole === 'agent_response' ? posted.ref : null);
     if (response === null) return;
     const text = (await channel.draftOf(response)) || answerText(run);
     if (text === '') await channel.fail(response, failure?.message ?? 'the run was cancelled');
@@ -52,7 +52,7 @@ export async function showEnd(run: Run, channel: RunInChannel): Promise<void> {
 }
 
 /** What is posted for a run without a response: an error, or a response that fails. */
-function endOf(run: Run): Pick<Said, 'role' | 'content' | 'complete' | 'metadata'> {
+function endOf(run: Run): Pick<RunPost, 'role' | 'content' | 'complete' | 'metadata'> {
   const { claim, failure } = run;
   if (failure === null) {
     const metadata = claim === null ? { run_id: run.id } : metadataOf(run, claim.model);

@@ -1,36 +1,34 @@
+import type { Agent } from '#libs/features/agents/index.ts';
 import {
   type Drafts,
   type FinalDetails,
-  type InteractionCommands,
   interactionId,
-  type InteractionQueries,
   type InteractionRef,
   parseInteractionId,
+  type PostResult,
 } from '#libs/features/interactions/index.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
+import type { Process } from '#libs/platform/reactors/index.ts';
 
-import type { Run } from './run.ts';
+import type { Answering } from '../context.ts';
+import type { Run, RunEvent, RunState } from './run.ts';
 
-/** What runs use of interactions and reactions. */
-export interface ChannelParts {
-  readonly commands: Pick<InteractionCommands, 'post' | 'update' | 'complete' | 'fail'>;
-  readonly queries: Pick<InteractionQueries, 'descendants'>;
-  readonly drafts: Pick<Drafts, 'put' | 'current'>;
-  readonly receipts: {
-    recordReceipt(context: CommandContext, ref: InteractionRef, agentId: EntityId): Promise<{ readonly ok: boolean }>;
-  };
-  /** The application that created the organization, or null. */
-  readonly application: (organizationId: EntityId) => Promise<string | null>;
+/** One step of a run in one worker. */
+export interface StepOfRun {
+  readonly run: Run;
+  readonly agent: Agent;
+  readonly process: Process<RunState, RunEvent>;
+  readonly channel: RunInChannel;
 }
 
 type Role = 'agent_reasoning' | 'tool_call' | 'tool_call_result' | 'agent_response' | 'internal_error';
 
-export interface Said {
+export interface RunPost {
   readonly role: Role;
   readonly content: readonly object[];
-  /** What of the run says it: the same name is posted once. */
+  /** Of the post in the run: the same name is posted once. */
   readonly name: string;
   /** Default: the message that is answered. */
   readonly below?: string;
@@ -50,19 +48,6 @@ export class ChannelRefusal extends Error {
   }
 }
 
-/** `role`: that of the first one that was posted with the name. */
-interface Posted {
-  readonly ref: InteractionRef;
-  readonly role: string;
-}
-
-function postedOf(document: string | Buffer): Posted {
-  const { id, content_role: role } = JSON.parse(document.toString()) as { id: string; content_role: string };
-  const ref = parseInteractionId(id);
-  if (ref === null) throw new TypeError('a posted interaction has no valid id');
-  return { ref, role };
-}
-
 /** Namespace of the spans and commands of runs. Part of the storage format: never change it. */
 const RUNS = '2f0b7c61-5f0e-4a53-9d3a-6c1d1a1f7f04';
 
@@ -74,31 +59,35 @@ const ACTOR = { type: 'system', id: 'reactor:agent-runs' } as const;
  */
 export class RunInChannel {
   readonly #run: Run;
-  readonly #parts: ChannelParts;
+  readonly #answering: Pick<Answering, 'interactions' | 'reactions' | 'directory'>;
   readonly #cause: Pick<CommandContext, 'correlationId' | 'traceparent'>;
 
   /** @param cause of the events that the run writes: the request that it follows from */
-  constructor(run: Run, parts: ChannelParts, cause: Pick<CommandContext, 'correlationId' | 'traceparent'>) {
+  constructor(
+    run: Run,
+    answering: Pick<Answering, 'interactions' | 'reactions' | 'directory'>,
+    cause: Pick<CommandContext, 'correlationId' | 'traceparent'>,
+  ) {
     this.#run = run;
-    this.#parts = parts;
+    this.#answering = answering;
     this.#cause = cause;
   }
 
   /** @returns null where nothing is shown: for the run of an agent that another agent asks @throws ChannelRefusal */
-  async post(said: Said): Promise<Posted | null> {
+  async post(given: RunPost): Promise<Extract<PostResult, { ok: true }> | null> {
     const { channelId, asked } = this.#run;
     if (asked !== null) return null;
-    const interaction = await this.#interaction(said);
-    const context = this.#context(said.name);
+    const interaction = await this.#interaction(given);
+    const context = this.#context(given.name);
     const post = (more: Partial<CommandContext> = {}) =>
-      this.#parts.commands.post({ ...context, ...more }, channelId, interaction, { spanIsNew: false });
+      this.#answering.interactions.commands.post({ ...context, ...more }, channelId, interaction, { spanIsNew: false });
     let result = await post();
     // Posted by an earlier attempt, or by another worker: its event is in the log.
     if (!result.ok && result.rejection.reason === 'span_taken') {
       result = await post({ repeatedSinceMs: Date.parse(this.#run.createdAt) });
     }
     if (!result.ok) throw new ChannelRefusal(result.rejection.reason);
-    return postedOf(result.document);
+    return result;
   }
 
   /** Shows how far a tool call is, to clients that are there now. */
@@ -111,7 +100,7 @@ export class RunInChannel {
       name: `update ${call.id} ${sequence}`,
       below: this.spanOf(`call ${call.id}`),
     });
-    const { commands } = this.#parts;
+    const { commands } = this.#answering.interactions;
     const shown = { ...interaction, contentRole: 'tool_call_update' as const };
     const update = { toolCallId: this.toolCallId(call.id), sequence };
     await commands.update(this.#context(`update ${call.id} ${sequence}`), this.#run.channelId, shown, update);
@@ -134,17 +123,17 @@ export class RunInChannel {
   async recordReceipt(): Promise<void> {
     const ref = parseInteractionId(this.#run.messageId);
     if (ref === null || this.#run.asked !== null) return;
-    await this.#parts.receipts.recordReceipt(this.#context('receipt'), ref, this.#run.agentId);
+    await this.#answering.reactions.commands.recordReceipt(this.#context('receipt'), ref, this.#run.agentId);
   }
 
   /** Completes an interaction; one that has ended by now stays as it is. */
   async complete(ref: InteractionRef, text: string, details: FinalDetails = {}): Promise<void> {
     const content = [{ type: 'text', text }];
-    await this.#parts.commands.complete(this.#context('complete'), ref, content, 'operator', details);
+    await this.#answering.interactions.commands.complete(this.#context('complete'), ref, content, 'operator', details);
   }
 
   async fail(ref: InteractionRef, reason: string): Promise<void> {
-    await this.#parts.commands.fail(this.#context('fail'), ref, reason);
+    await this.#answering.interactions.commands.fail(this.#context('fail'), ref, reason);
   }
 
   /** The response, if it was posted and is not complete. */
@@ -153,7 +142,12 @@ export class RunInChannel {
     if (asked !== null) return null;
     const shown = { reader: null, includeIncomplete: true };
     const span = this.spanOf('response');
-    for (const document of await this.#parts.queries.descendants(organizationId, channelId, spanId, shown)) {
+    for (const document of await this.#answering.interactions.queries.descendants(
+      organizationId,
+      channelId,
+      spanId,
+      shown,
+    )) {
       const found = JSON.parse(document.toString()) as { id: string; span_id: string; complete: boolean };
       if (found.span_id === span) return found.complete ? null : parseInteractionId(found.id);
     }
@@ -164,17 +158,25 @@ export class RunInChannel {
   async draftOf(ref: InteractionRef): Promise<string> {
     const { organizationId, channelId } = this.#run;
     const id = interactionId(ref);
-    const drafts = await this.#parts.drafts.current(organizationId, channelId);
+    const drafts = await this.#answering.interactions.drafts.current(organizationId, channelId);
     const snapshots = drafts.map(({ json }) => JSON.parse(json) as { interaction_id?: string; text?: string });
     return snapshots.find(({ interaction_id }) => interaction_id === id)?.text ?? '';
   }
 
   /** @param offset length that the draft has; null replaces it */
   putDraft(ref: InteractionRef, offset: number | null, text: string): ReturnType<Drafts['put']> {
-    return this.#parts.drafts.put(this.#run.organizationId, ref, { offset, text }, 'operator');
+    return this.#answering.interactions.drafts.put(this.#run.organizationId, ref, { offset, text }, 'operator');
   }
 
-  async #interaction({ role, content, name, below, complete = true, metadata = null, invocationConfig = null }: Said) {
+  async #interaction({
+    role,
+    content,
+    name,
+    below,
+    complete = true,
+    metadata = null,
+    invocationConfig = null,
+  }: RunPost) {
     const { agentId, turnId, spanId, organizationId } = this.#run;
     return {
       participant: { type: 'agent', agent_id: agentId, agent_metadata: null },
@@ -186,7 +188,7 @@ export class RunInChannel {
       turnId,
       spanId: this.spanOf(name),
       parentSpanId: below ?? spanId,
-      organizationApplication: await this.#parts.application(organizationId),
+      organizationApplication: await this.#answering.directory.application(organizationId),
     };
   }
 

@@ -20,7 +20,7 @@ const interaction = z.object({
 });
 type ShownInteraction = z.infer<typeof interaction>;
 
-export type ConversationQueries = Pick<InteractionQueries, 'interaction' | 'list'>;
+type ConversationQueries = Pick<InteractionQueries, 'interaction' | 'list'>;
 
 /**
  * The messages of users and agents up to the one that the run answers, oldest first. Null if that does not exist.
@@ -43,12 +43,12 @@ export async function conversationOf(queries: ConversationQueries, run: Run): Pr
     null,
   );
   const items = (before?.items ?? []).toReversed().map(parsed);
-  const late = run.turn === null ? [] : await lateAnswers(queries, run, ref.sequence);
+  const late = run.lane === null ? [] : await lateAnswers(queries, run, ref.sequence);
   const earlier = withAnswers(items, late).flatMap((one) => messageOf(one, agentId) ?? []);
   return [...earlier, messageOfOther(parsed(asked))];
 }
 
-/** Answers that were given after the message, while its run waited for its turn. */
+/** Answers that were given after the message, while its run waited in its lane. */
 async function lateAnswers(
   queries: ConversationQueries,
   { organizationId, channelId }: Run,

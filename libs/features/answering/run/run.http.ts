@@ -1,6 +1,7 @@
 import { z } from 'zod';
 
 import { refuse } from '#libs/kernel/decider.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
 import { EntityReplies } from '#libs/platform/entity/index.ts';
 import {
   type HttpApp,
@@ -13,7 +14,7 @@ import {
   routesTagged,
 } from '#libs/platform/http/index.ts';
 
-import { type Runs, runSchema } from './run.read.ts';
+import { runEntity, type Runs, runSchema } from './run.read.ts';
 import { decideCancel } from './run.ts';
 
 const params = z.object({ id: idParam('Id of the run') });
@@ -28,7 +29,9 @@ export function runRoutes(app: HttpApp, runs: Runs): void {
     reads({ operationId: 'getRun', summary: 'Read a run of an agent, with its steps', params, response }),
     (request, reply) => {
       const { principal, params: of } = request;
-      const shown = principal.scopes.has('admin') ? (json: Buffer) => withDetail(json, principal, runs) : undefined;
+      const shown = principal.scopes.has('admin')
+        ? (json: Buffer) => withDetail(json, principal, of.id, runs)
+        : undefined;
       return replies.sendOne(request, reply, principal.organizationId, of.id, shown);
     },
   );
@@ -45,12 +48,12 @@ export function runRoutes(app: HttpApp, runs: Runs): void {
   );
 }
 
-/** A failed run with what the endpoint of the model said, which the read model does not hold. */
-async function withDetail(json: Buffer, { organizationId }: Principal, runs: Runs): Promise<Buffer> {
-  const shown = JSON.parse(json.toString()) as z.infer<typeof runSchema>;
-  if (shown.error === null) return json;
-  const detail = (await runs.inLog(organizationId, shown.id))?.failure?.detail ?? null;
-  return Buffer.from(JSON.stringify({ ...shown, error: { ...shown.error, detail } }));
+/** A failed run with the words of the model's endpoint. */
+async function withDetail(json: Buffer, { organizationId }: Principal, id: EntityId, runs: Runs): Promise<Buffer> {
+  const run = await runs.find(organizationId, id);
+  if (run === null || run.failure === null) return json;
+  const { reason, message, detail = null } = run.failure;
+  return Buffer.from(JSON.stringify({ ...runEntity.resource(run), error: { reason, message, detail } }));
 }
 
 /** The commands of sockets: the same as `POST /api/v1/runs/{id}/cancel`, for the runs of the socket's channel. */

@@ -1,4 +1,4 @@
-import { totalUsage } from './run.totals.ts';
+import { totalUsage } from './run.summary.ts';
 import { answerText, type ModelStep, type Run, type Step, type ToolCall } from './run.ts';
 
 /** What follows from the steps that have finished. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 
+import type { Agent } from '#libs/features/agents/index.ts';
 import {
   asText,
   boundedHistory,
@@ -10,7 +11,6 @@ import {
   untrusted,
 } from '#libs/platform/model/index.ts';
 
-import type { RunAgent } from './run.agent.ts';
 import type { Run } from './run.ts';
 
 /** Instructions for every run. Text of tools and of other agents is untrusted: it may contain instructions of others. */
@@ -41,7 +41,7 @@ export interface Overrides {
 
 /** What the message asks for, over what the agent has. A `thinking` of false drops what would make the model think. */
 export function overridesOf(
-  agent: Pick<RunAgent, 'modelName'>,
+  agent: Pick<Agent, 'modelName'>,
   { invocationConfig }: Pick<Run, 'invocationConfig'>,
 ): Overrides {
   const given = overrides.parse(invocationConfig ?? {});
@@ -55,7 +55,7 @@ export function overridesOf(
 }
 
 export interface Prompt {
-  readonly agent: RunAgent;
+  readonly agent: Agent;
   readonly run: Run;
   /** The conversation up to the message that is answered, oldest first. */
   readonly conversation: readonly ModelMessage[];
@@ -87,7 +87,7 @@ export function callOfModel(prompt: Prompt): ModelCall {
 }
 
 /** Null: the endpoint's default. */
-export function temperatureOf(agent: Pick<RunAgent, 'temperature' | 'usesDefaultTemperature'>): number | null {
+export function temperatureOf(agent: Pick<Agent, 'temperature' | 'usesDefaultTemperature'>): number | null {
   return agent.usesDefaultTemperature === true ? null : agent.temperature;
 }
 
@@ -95,7 +95,7 @@ function missing({ name }: { readonly name: string }): string {
   return `Tools of the server ${inOneLine(name)} are not available now. Say so if the answer needs them.`;
 }
 
-function instructionsOf({ name, description, personality, instructions }: RunAgent): string {
+function instructionsOf({ name, description, personality, instructions }: Agent): string {
   const parts = [
     `You are ${inOneLine(name)}.`,
     asText(description),

@@ -6,7 +6,7 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { costSchema, usageResource, usageSchema } from '#libs/platform/model/index.ts';
 import { foldStream, streamName } from '#libs/platform/streams/index.ts';
 
-import { totalCost, totalUsage } from './run.totals.ts';
+import { finishOf, modelOf, totalCost, totalUsage } from './run.summary.ts';
 import {
   hasEnded,
   RUN,
@@ -18,7 +18,6 @@ import {
   type RunState,
   type Step,
 } from './run.ts';
-import { finishOf, modelOf } from './run.answer.ts';
 
 const milliseconds = z.int().nullable();
 
@@ -158,7 +157,7 @@ type RunFacets = { readonly status: string; readonly agent: string; readonly cha
 
 export const runEntity = entity<RunState, RunEvent, RunFacets>({
   category: RUN,
-  version: 4,
+  version: 5,
   codec: runCodec,
   fold: runFold,
   resource,

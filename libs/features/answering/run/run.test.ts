@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 
-import type { RunAgent } from './run.agent.ts';
+import { agentFold, newAgent } from '#libs/features/agents/agent.ts';
 import { extractiveModel } from './extractive-model.ts';
 import { callOfModel, overridesOf } from './run.prompt.ts';
 import samples from './run.events.samples.json' with { type: 'json' };
 import { answerText, decideCancel, hasEnded, type Run, runCodec, type RunEvent, runFold } from './run.ts';
-import { totalUsage } from './run.totals.ts';
+import { totalUsage } from './run.summary.ts';
 import { describeStoredEvents } from '#test/support/event-samples.ts';
 import { MOST, nextStep } from './run.next.ts';
 import { stateAfter } from '#test/support/log-events.ts';
@@ -126,23 +126,20 @@ describe('a run that has ended', () => {
   });
 });
 
-const agent: RunAgent = {
-  id: 'agent-1',
-  name: 'Ada',
-  description: 'Knows the warehouse.',
-  personality: 'Dry.',
-  instructions: 'Be brief.',
-  isActive: true,
-  isPersonal: false,
-  features: { general_web_search: true, general_agent_search: false },
-  knowledgeGraph: null,
-  temperature: 0.3,
-  modelName: 'small',
-  tools: null,
-  mcpServers: [],
-  runtime: 'parley',
-  webhook: null,
-};
+const agent = stateAfter(agentFold, [
+  {
+    type: 'AgentCreated.v1',
+    data: newAgent('agent-1', {
+      name: 'Ada',
+      description: 'Knows the warehouse.',
+      personality: 'Dry.',
+      instructions: 'Be brief.',
+      features: { general_web_search: true },
+      temperature: 0.3,
+      modelName: 'small',
+    }),
+  },
+])!;
 
 describe('the call of the model', () => {
   it('has the agent, the conversation, and the results of tools as untrusted data', () => {

@@ -11,7 +11,7 @@ import {
   traceparentFor,
 } from '#libs/platform/telemetry/index.ts';
 
-import { totalUsage } from './run.totals.ts';
+import { totalUsage } from './run.summary.ts';
 import type { NextStep } from './run.next.ts';
 import type { Run, RunEvent } from './run.ts';
 

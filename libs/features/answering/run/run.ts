@@ -55,7 +55,7 @@ export const runCodec = defineEvents({
   }),
   /** Waits until the agent's earlier runs in the channel have ended. */
   'RunQueued.v1': z.object({}),
-  /** It is the turn of a run that waited, or was about to. */
+  /** The next queued run of the channel may start. */
   'RunAdmitted.v1': z.object({}),
   /** A worker has begun. `model`: what writes the answer. */
   'RunClaimed.v1': z.object({ agentName: z.string(), model: z.object({ kind: z.string(), name: z.string() }) }),
@@ -142,8 +142,8 @@ export type RunPhase = 'queued' | 'running' | 'completed' | 'failed' | 'cancelle
 export type Run = RunRequested &
   EntityState & {
     readonly phase: RunPhase;
-    /** Null for a run that had not to wait. */
-    readonly turn: 'waiting' | 'admitted' | null;
+    /** In the lane of its agent and channel. Null for a run that did not have to wait. */
+    readonly lane: 'waiting' | 'admitted' | null;
     /** Revision of the event from which its time is limited. */
     readonly startRevision: StreamRevision;
     readonly claim: Data<'RunClaimed.v1'> | null;
@@ -185,7 +185,7 @@ function requested(event: StreamEvent<Extract<RunEvent, { type: 'RunRequested.v1
     ...data,
     ...createdBy(event),
     phase: 'queued',
-    turn: null,
+    lane: null,
     startRevision: event.revision,
     claim: null,
     asked: askedBy === null ? null : { question, askedBy },
@@ -209,9 +209,9 @@ function changes(run: Run, { type, data, metadata: { at }, revision }: StreamEve
     case 'RunHandedOver.v1':
       return {};
     case 'RunQueued.v1':
-      return { turn: 'waiting' };
+      return { lane: 'waiting' };
     case 'RunAdmitted.v1':
-      return { turn: 'admitted', startRevision: revision, stepRevision: revision };
+      return { lane: 'admitted', startRevision: revision, stepRevision: revision };
     case 'RunClaimed.v1':
       return { phase: 'running', claim: data, stepRevision: revision };
     case 'StepStarted.v1':
@@ -283,7 +283,25 @@ export function decideAnswer(run: Run, answer: Omit<QuestionAnswered, 'callId'>)
   return accept({ type: 'QuestionAnswered.v1', data: { callId: question.callId, ...answer } });
 }
 
+export function failed(
+  reason: string,
+  message: string,
+  more: Pick<Data<'RunFailed.v1'>, 'detail' | 'usage' | 'cost'> = {},
+): RunEvent {
+  return { type: 'RunFailed.v1', data: { reason, message, ...more } };
+}
+
 /** A run that has ended stays as it is. */
 export function decideCancel(run: Run): Decision<RunEvent, never> {
   return hasEnded(run) ? accept() : accept({ type: 'RunCancelled.v1', data: {} });
+}
+
+/** A run that has begun, or may begin, stays as it is. */
+export function decideAdmit({ phase, lane }: Run): Decision<RunEvent, never> {
+  return phase === 'queued' && lane !== 'admitted' ? accept({ type: 'RunAdmitted.v1', data: {} }) : accept();
+}
+
+/** Once, and only for a run that has ended. */
+export function decideShowEnd(run: Run): Decision<RunEvent, never> {
+  return hasEnded(run) && !run.isEndShown ? accept({ type: 'RunEndShown.v1', data: {} }) : accept();
 }

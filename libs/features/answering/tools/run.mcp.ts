@@ -1,9 +1,8 @@
-import type { AgentTools, FoundServer, OfferedTool } from '#libs/features/agents/index.ts';
+import type { Agent, AgentTools, FoundServer, OfferedTool } from '#libs/features/agents/index.ts';
 import { admitText } from '#libs/kernel/text.ts';
 import { type LeftOutTool, ToolServerError } from '#libs/platform/mcp/index.ts';
 import { asText } from '#libs/platform/model/index.ts';
 
-import type { RunAgent } from '../run/run.agent.ts';
 import { failure, type RunTool } from './run.tools.ts';
 
 const MAX_RESULT_CHARS = 20_000;
@@ -25,7 +24,7 @@ export interface MissedServer {
  * @throws the reason of `signal`
  */
 export async function serverTools(
-  agent: RunAgent,
+  agent: Agent,
   { call, signal }: { readonly call: string | null; readonly signal: AbortSignal },
   agentTools: Pick<AgentTools, 'of' | 'call'>,
 ): Promise<{ readonly tools: readonly RunTool[]; readonly missed: readonly MissedServer[] }> {

@@ -3,9 +3,10 @@ import { z } from 'zod';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 
-import { agentsBeside, isNamed, lineOf, mostAt, type QuestionParts } from './run.questions.ts';
-import { failure, MENTION_TOOL, type RunTool } from './run.tools.ts';
+import type { Answering } from '../context.ts';
 import type { Run } from '../run/run.ts';
+import { agentsBeside, isNamed, lineOf, mostAt } from './run.questions.ts';
+import { failure, MENTION_TOOL, type RunTool } from './run.tools.ts';
 
 const mentionInput = z.object({ agent: z.string().trim().min(1).max(256).describe('Id or name of the agent') });
 const mentioned = z.object({ agent: z.object({ id: z.string() }) });
@@ -17,9 +18,9 @@ const mentioned = z.object({ agent: z.object({ id: z.string() }) });
 export async function mentionTool(
   run: Run,
   context: CommandContext,
-  parts: Pick<QuestionParts, 'agents' | 'agentsIn'>,
+  answering: Pick<Answering, 'agents' | 'channels'>,
 ): Promise<RunTool | null> {
-  const others = run.asked === null ? await agentsBeside(run, context, parts) : [];
+  const others = run.asked === null ? await agentsBeside(run, context, answering) : [];
   if (others.length === 0) return null;
   const about =
     'Hands over to another agent of this channel: mentions it in your response, which it reads and answers when you have finished. Agents, with their ids:';

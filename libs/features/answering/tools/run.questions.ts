@@ -1,16 +1,15 @@
 import { z } from 'zod';
 
+import type { Agent, AgentProfile } from '#libs/features/agents/index.ts';
 import { admitText } from '#libs/kernel/text.ts';
-import { MAX_HOPS } from '../decide/invocation.ts';
 import { derivedId, ENTITY_ID, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { inOneLine } from '#libs/platform/model/index.ts';
 import { reactor } from '#libs/platform/reactors/index.ts';
 
-import type { ListedAgent, RunAgent, RunAgents } from '../run/run.agent.ts';
+import type { Answering } from '../context.ts';
+import { MAX_HOPS } from '../decide/invocation.ts';
 import { runEntity, type Runs } from '../run/run.read.ts';
-import { sourcesOf } from './run.sources.ts';
-import { ASK_TOOL, failure, type RunTool, type ToolOutcome } from './run.tools.ts';
 import {
   answerText,
   decideAnswer,
@@ -23,6 +22,7 @@ import {
   type RunEvent,
   type RunState,
 } from '../run/run.ts';
+import { ASK_TOOL, failure, type RunTool, sourcesOf, type ToolOutcome } from './run.tools.ts';
 
 /** The asking run is answered after this time at the latest: well before its own time is over. */
 const ANSWER_TIMEOUT_MS = 300_000;
@@ -35,12 +35,7 @@ const MAX_DESCRIPTION = 200;
 
 const NO_SUCH_AGENT = 'there is no such agent';
 
-export interface QuestionParts {
-  readonly runs: Runs;
-  readonly agents: RunAgents;
-  /** Port: agents that take part in a channel, as its log has them now. */
-  readonly agentsIn: (context: CommandContext, channelId: EntityId) => Promise<ReadonlySet<EntityId>>;
-}
+type Others = Pick<Answering, 'agents' | 'channels'>;
 
 const askInput = z.object({
   agent: z.string().trim().min(1).max(256).describe('Id or name of the agent'),
@@ -60,8 +55,8 @@ const withheld = z.object({
  * Asks another agent: a call does not answer by itself, but becomes the event `QuestionAsked`. Repeatable: the run of the
  * asked agent has an id that follows from the call.
  */
-export async function askTool(run: Run, context: CommandContext, parts: QuestionParts): Promise<RunTool> {
-  const others = await askableAgents(run, context, parts);
+export async function askTool(run: Run, context: CommandContext, answering: Others): Promise<RunTool> {
+  const others = await askableAgents(run, context, answering);
   return {
     name: ASK_TOOL,
     description: ['Asks another agent, and returns its answer. Agents, with their ids:', ...others.map(lineOf)].join(
@@ -74,7 +69,7 @@ export async function askTool(run: Run, context: CommandContext, parts: Question
       const { agent: named, question } = askInput.parse(input);
       const refusal = refusalOf(run);
       if (refusal !== null) return failure(refusal);
-      const agent = await foundAgent(run, named, { context, others }, parts);
+      const agent = await foundAgent(run, named, { context, others }, answering);
       if (typeof agent === 'string') return failure(agent);
       return { asks: { runId: derivedId(run.id, `question ${callId}`), agentId: agent.id, question } };
     },
@@ -82,10 +77,10 @@ export async function askTool(run: Run, context: CommandContext, parts: Question
 }
 
 /** Those that take part in the channel, then others of the organization; newest first. */
-async function askableAgents(run: Run, context: CommandContext, parts: QuestionParts): Promise<readonly ListedAgent[]> {
+async function askableAgents(run: Run, context: CommandContext, answering: Others): Promise<readonly AgentProfile[]> {
   const withheld = withheldBy(run);
-  const present = await agentsBeside(run, context, parts);
-  const listed = await parts.agents.listed(run.organizationId, MAX_LISTED + 1);
+  const present = await agentsBeside(run, context, answering);
+  const listed = await answering.agents.listed(run.organizationId, MAX_LISTED + 1);
   const others = listed.filter(({ id }) => id !== run.agentId && !withheld.has(id));
   return [...present, ...others.filter(({ id }) => present.every((one) => one.id !== id))].slice(0, MAX_LISTED);
 }
@@ -97,11 +92,11 @@ async function askableAgents(run: Run, context: CommandContext, parts: QuestionP
 export async function agentsBeside(
   run: Run,
   context: CommandContext,
-  { agents, agentsIn }: Pick<QuestionParts, 'agents' | 'agentsIn'>,
-): Promise<readonly ListedAgent[]> {
+  { agents, channels }: Others,
+): Promise<readonly AgentProfile[]> {
   const { organizationId, channelId, agentId } = run;
   const withheld = withheldBy(run);
-  const others = [...(await agentsIn(context, channelId))].filter((id) => id !== agentId && !withheld.has(id));
+  const others = [...(await channels.agentsIn(context, channelId))].filter((id) => id !== agentId && !withheld.has(id));
   const found = await Promise.all(others.slice(0, MAX_LISTED).map((id) => agents.agent(organizationId, id)));
   return found.filter((agent) => agent !== null).filter(({ isActive }) => isActive);
 }
@@ -113,13 +108,13 @@ function withheldBy({ invocationConfig }: Run): ReadonlySet<EntityId> {
 }
 
 /** A line of its own for each agent, whatever its texts contain. */
-export function lineOf({ id, name, description }: ListedAgent): string {
+export function lineOf({ id, name, description }: AgentProfile): string {
   const about = inOneLine(description, MAX_DESCRIPTION);
   return `- ${inOneLine(name)} (${id})${about === '' ? '' : `: ${about}`}`;
 }
 
 /** Whether a model means the agent by a name that it has read in the line of the agent. */
-export function isNamed({ name }: ListedAgent, named: string): boolean {
+export function isNamed({ name }: AgentProfile, named: string): boolean {
   return inOneLine(name) === inOneLine(named);
 }
 
@@ -139,7 +134,7 @@ function refusalOf({ depth, steps }: Run): string | null {
 
 interface Named {
   readonly context: CommandContext;
-  readonly others: readonly ListedAgent[];
+  readonly others: readonly AgentProfile[];
 }
 
 /** @returns what is wrong with the name, for the model; an agent that must not be seen is answered as a missing one */
@@ -147,8 +142,8 @@ async function foundAgent(
   run: Run,
   named: string,
   { context, others }: Named,
-  { agents, agentsIn }: QuestionParts,
-): Promise<RunAgent | string> {
+  { agents, channels }: Others,
+): Promise<Agent | string> {
   const { organizationId, channelId, agentId } = run;
   const byName = others.filter((one) => isNamed(one, named));
   const candidates = byName.length > 0 ? byName : await agents.listed(organizationId, 2, named);
@@ -160,7 +155,7 @@ async function foundAgent(
   // Lists come from the read model, which may lag.
   const agent = id === undefined ? null : await agents.agent(organizationId, id);
   if (agent?.isActive !== true) return NO_SUCH_AGENT;
-  return agent.isPersonal && !(await agentsIn(context, channelId)).has(agent.id) ? NO_SUCH_AGENT : agent;
+  return agent.isPersonal && !(await channels.agentsIn(context, channelId)).has(agent.id) ? NO_SUCH_AGENT : agent;
 }
 
 /** The run of the agent that a waiting run asks. */
@@ -184,9 +179,9 @@ export function answerFor(run: Run): ToolOutcome {
 
 /**
  * Requests the runs of agents that are asked, and limits the time that their answers may take. The end of a run is passed
- * to the run that waits for it by `run-endings`, and found here if that has failed.
+ * to the run that waits for it by `run-ends`, and found here if that has failed.
  */
-export function runQuestions({ runs }: Pick<QuestionParts, 'runs'>) {
+export function runQuestions({ runs }: Pick<Answering, 'runs'>) {
   return reactor<RunState, RunEvent>({
     name: 'run-questions',
     on: ['QuestionAsked.v1'],

@@ -1,14 +1,16 @@
 import { z } from 'zod';
 
 import { admitText } from '#libs/kernel/text.ts';
-import { decodeText, ExtractionError, type ExtractionPool } from '#libs/features/documents/index.ts';
-import { type Knowledge, quotesFor } from '#libs/features/knowledge/index.ts';
+import type { Agent } from '#libs/features/agents/index.ts';
+import { decodeText, ExtractionError } from '#libs/features/documents/index.ts';
+import { quotesFor } from '#libs/features/knowledge/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { type Fetched, type Fetcher, FetchError } from '#libs/platform/fetch/index.ts';
+import { type Fetched, FetchError } from '#libs/platform/fetch/index.ts';
 import type { ModelTool } from '#libs/platform/model/index.ts';
 
-import type { RunAgent } from '../run/run.agent.ts';
+import type { Answering } from '../context.ts';
+import type { Run } from '../run/run.ts';
 
 export interface ToolOutcome {
   readonly status: 'success' | 'failure' | 'rate_limited';
@@ -26,7 +28,7 @@ export interface ToolUse {
   readonly callId: string;
   /** Of commands that the call causes. */
   readonly context: CommandContext;
-  readonly agent: RunAgent;
+  readonly agent: Agent;
   readonly signal: AbortSignal;
   /** The same for every attempt at this call. */
   readonly idempotencyKey: string;
@@ -44,12 +46,6 @@ export interface RunTool extends ModelTool {
   run(input: Readonly<Record<string, unknown>>, use: ToolUse): Promise<ToolOutcome | Asks>;
 }
 
-export interface ToolParts {
-  readonly knowledge: Knowledge;
-  readonly fetcher: Fetcher;
-  readonly extraction: Pick<ExtractionPool, 'readPage'>;
-}
-
 export const SEARCH_TOOL = 'search_knowledge_graph';
 export const READ_PAGE_TOOL = 'read_web_page';
 export const ASK_TOOL = 'ask_agent';
@@ -63,7 +59,7 @@ const MAX_PAGE_BYTES = 2 * 1024 * 1024;
 
 const searchInput = z.object({ query: z.string().trim().min(1).max(MAX_QUERY).describe('What to look for, in words') });
 
-export function searchTool({ knowledge }: Pick<ToolParts, 'knowledge'>): RunTool {
+export function searchTool({ knowledge }: Pick<Answering, 'knowledge'>): RunTool {
   return {
     name: SEARCH_TOOL,
     description:
@@ -85,7 +81,7 @@ export function searchTool({ knowledge }: Pick<ToolParts, 'knowledge'>): RunTool
 const pageInput = z.object({ url: z.string().trim().min(1).max(MAX_URL).describe('An http or https URL') });
 
 /** Reading a page is repeatable: the request is a GET. */
-export function readPageTool({ fetcher, extraction }: Pick<ToolParts, 'fetcher' | 'extraction'>): RunTool {
+export function readPageTool({ fetcher, extraction }: Pick<Answering, 'fetcher' | 'extraction'>): RunTool {
   return {
     name: READ_PAGE_TOOL,
     description: 'Reads a public web page and returns its title and text.',
@@ -113,7 +109,7 @@ export function readPageTool({ fetcher, extraction }: Pick<ToolParts, 'fetcher' 
 
 async function textOfPage(
   { url, body, contentType }: Fetched,
-  extraction: ToolParts['extraction'],
+  extraction: Answering['extraction'],
   options: Pick<ToolUse, 'organizationId' | 'signal'>,
 ): Promise<ToolOutcome> {
   const type = (contentType ?? 'text/html').split(';', 1)[0]?.trim().toLowerCase();
@@ -138,4 +134,45 @@ async function textOfPage(
 
 export function failure(reason: string): ToolOutcome {
   return { status: 'failure', result: { error: reason } };
+}
+
+interface SourceOfAnswer {
+  readonly document_id: string | null;
+  readonly name: string;
+  readonly url: string | null;
+}
+
+const MAX_SOURCES = 20;
+
+const searchResult = z.object({
+  quotes: z.array(
+    z.object({
+      source: z.object({ document_id: z.string(), name: z.string(), url: z.string().nullable() }).nullable(),
+    }),
+  ),
+});
+const askResult = z.object({
+  sources: z.array(z.object({ document_id: z.string().nullable(), name: z.string(), url: z.string().nullable() })),
+});
+const pageResult = z.object({ url: z.string(), title: z.string().nullable() });
+
+/** What the tools of a run have found, once each, in the order of their calls. */
+export function sourcesOf({ steps }: Pick<Run, 'steps'>): SourceOfAnswer[] {
+  const sources = new Map<string, SourceOfAnswer>();
+  for (const one of steps) {
+    if (one.kind !== 'tool' || one.status !== 'success') continue;
+    for (const source of sourcesOfResult(one.name, one.result)) {
+      sources.set(`${source.document_id} ${source.url} ${source.name}`, source);
+    }
+  }
+  return [...sources.values()].slice(0, MAX_SOURCES);
+}
+
+function sourcesOfResult(tool: string, result: unknown): SourceOfAnswer[] {
+  if (tool === SEARCH_TOOL)
+    return (searchResult.safeParse(result).data?.quotes ?? []).flatMap(({ source }) => source ?? []);
+  if (tool === ASK_TOOL) return askResult.safeParse(result).data?.sources ?? [];
+  if (tool !== READ_PAGE_TOOL) return [];
+  const read = pageResult.safeParse(result).data;
+  return read === undefined ? [] : [{ document_id: null, name: read.title ?? read.url, url: read.url }];
 }

@@ -235,8 +235,8 @@ describe('an external agent', () => {
     const run = (await runs.inLog(api.organizationId, asked.runId))!;
     await api.call('POST', `/api/v1/runs/${asked.runId}/cancel`);
     await eventually(async () => expect(await api.types(asked.runId)).toContain('RunEndShown'));
-    const parts = { ...interactions, receipts: reactions.commands, application: () => Promise.resolve(null) };
-    const channel = new RunInChannel(run, parts, {});
+    const answering = { interactions, reactions, directory: { application: () => Promise.resolve(null) } };
+    const channel = new RunInChannel(run, answering, {});
     await postedResponse(run, channel);
     expect(await api.response(asked)).toMatchObject({ complete: true });
   });
@@ -271,8 +271,7 @@ describe('an external agent', () => {
       for (const of of ['agent-runs', 'external-runs'] as const)
         await (await api.stepOf(asked.runId, 0, of))?.attempt();
       await api.call('POST', `/api/v1/runs/${asked.runId}/cancel`);
-      await (await api.stepOf(asked.runId, 0, 'run-endings'))?.attempt();
-      const step = await api.stepOf(asked.runId, 0, 'run-turns');
+      const step = await api.stepOf(asked.runId, 0, 'run-ends');
       await step?.diesBeforeItsOutcome();
       await step?.attempt();
       expect(await told(asked)).toEqual({ status: 'cancelled', reason: null });
@@ -286,7 +285,7 @@ describe('an external agent', () => {
       const step = await api.stepOf(asked.runId, 0, 'external-runs');
       await step?.attempt(async (...args) => {
         await api.call('POST', `/api/v1/runs/${asked.runId}/cancel`);
-        for (const of of ['run-endings', 'run-turns'] as const) await (await api.stepOf(asked.runId, 0, of))?.attempt();
+        await (await api.stepOf(asked.runId, 0, 'run-ends'))?.attempt();
         return step.handle(...args);
       });
       expect(await told(asked)).toEqual({ status: 'cancelled', reason: null });

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { MAX_WAITING_RUNS, runLaneId } from '#libs/features/answering/run/run-lane.ts';
+import { decideShowEnd } from '#libs/features/answering/run/run.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { eventually } from '#test/support/eventually.ts';
@@ -219,12 +220,12 @@ describe('a message that arrives during a run, in a channel that restarts', () =
       const cancel = vi.spyOn(commands, 'update').mockRejectedValueOnce(new Error('killed'));
       expect(await attempt(last)).toMatchObject({ kind: 'again' });
       cancel.mockRestore();
-      expect(await api.types(first.runId)).toEqual(['RunRequested', 'RunClaimed']);
+      expect(await api.types(first.runId)).toEqual(['RunRequested', 'RunClaimed', 'StepStarted']);
       await (await api.stepOf(late.runId, 0))?.diesBeforeItsOutcome();
       await attempt(late);
       expect(await api.types(late.runId)).toEqual(['RunRequested', 'RunCancelled']);
       await (await api.stepOf(last.runId, 0))?.diesBeforeItsOutcome();
-      expect(await api.types(first.runId)).toEqual(['RunRequested', 'RunClaimed', 'RunCancelled']);
+      expect(await api.types(first.runId)).toEqual(['RunRequested', 'RunClaimed', 'StepStarted', 'RunCancelled']);
       await attempt(last);
       expect(await api.types(last.runId)).toEqual(['RunRequested', 'RunQueued']);
       return runs;
@@ -237,6 +238,27 @@ describe('a message that arrives during a run, in a channel that restarts', () =
 });
 
 describe('workers that die', () => {
+  it('leave no run waiting behind one whose end an earlier version of Parley has shown', async () => {
+    const { ask } = await newChannel();
+    server.script(answersHolding('nothing').answer);
+    const [first, second] = await api.withoutWorker(async () => {
+      const runs = [await ask('First?'), await ask('Second?')] as const;
+      for (const { runId } of runs) await (await api.stepOf(runId, 0))?.attempt();
+      expect(await api.types(runs[1].runId)).toEqual(['RunRequested', 'RunQueued']);
+      await api.call('POST', `/api/v1/runs/${runs[0].runId}/cancel`);
+      const { organizationId } = api;
+      const context = { commandId: newId(), organizationId, actor: { type: 'system', id: 'test' } as const };
+      const { runs: commands } = api.documents.api.features;
+      await commands.update({ ...context, at: new Date().toISOString() }, runs[0].runId, decideShowEnd);
+      const shown = (await api.types(runs[0].runId)).indexOf('RunEndShown');
+      await (await api.stepOf(runs[0].runId, shown, 'run-ends'))?.attempt();
+      expect(await api.types(runs[1].runId)).toEqual(['RunRequested', 'RunQueued', 'RunAdmitted']);
+      return runs;
+    });
+    expect(await api.ended(second.runId)).toMatchObject({ status: 'completed' });
+    expect(await api.run(first.runId)).toMatchObject({ status: 'cancelled' });
+  });
+
   it('leave no run waiting behind one that was cancelled while its worker entered it', async () => {
     const { channelId, ask } = await newChannel();
     const { answer, release } = answersHolding('Before?');

@@ -247,7 +247,7 @@ describe('a run that waits for another one', () => {
     const asked = await api.withoutWorker(async () => {
       const one = await api.ask('When?', { agentId });
       /** Handles each event of the run twice, the second time by a worker that knows nothing of the first. */
-      const drive = async (runId: string, of: 'agent-runs' | 'run-endings' | 'run-questions', from = 0) => {
+      const drive = async (runId: string, of: 'agent-runs' | 'run-ends' | 'run-questions', from = 0) => {
         let next = from;
         for (let step = await api.stepOf(runId, next, of); step; step = await api.stepOf(runId, next, of)) {
           await step.attempt(async (...args) => {
@@ -265,7 +265,7 @@ describe('a run that waits for another one', () => {
         ({ type }) => type === 'QuestionAsked.v1',
       )!.data;
       await drive(runId, 'agent-runs');
-      await drive(runId, 'run-endings');
+      await drive(runId, 'run-ends');
       await drive(one.runId, 'agent-runs', waited);
       return one;
     });

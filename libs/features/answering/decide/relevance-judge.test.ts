@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { MIN_SHARE, relevanceOf } from './relevance.ts';
+import { MIN_SHARE, relevanceOf } from './relevance-judge.ts';
 
 const about = ['Ada', 'Answers questions about deliveries and returns', 'The warehouse in Bremen opens at nine'];
 

@@ -1,8 +1,64 @@
-import type { RunEvent } from './run.ts';
-import type { StepOfRun } from './run.parts.ts';
-import { type Asks, failure, type ToolOutcome } from '../tools/run.tools.ts';
-import type { NextStep } from './run.next.ts';
-import type { Toolset } from '../tools/toolset.ts';
+import type { Agent } from '#libs/features/agents/index.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+
+import type { Answering } from '../context.ts';
+import type { StepOfRun } from '../run/run.channel.ts';
+import type { NextStep } from '../run/run.next.ts';
+import { overridesOf } from '../run/run.prompt.ts';
+import type { Run, RunEvent } from '../run/run.ts';
+import { type MissedServer, serverTools } from './run.mcp.ts';
+import { mentionTool } from './run.mentions.ts';
+import { askTool } from './run.questions.ts';
+import {
+  ASK_TOOL,
+  type Asks,
+  failure,
+  MENTION_TOOL,
+  readPageTool,
+  type RunTool,
+  searchTool,
+  type ToolOutcome,
+} from './run.tools.ts';
+
+export interface Toolset {
+  readonly tools: readonly RunTool[];
+  readonly missed: readonly MissedServer[];
+}
+
+interface Step {
+  readonly context: CommandContext;
+  /** Name of the only tool that the step needs; null: all. */
+  readonly call: string | null;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The tools that an agent has in a run: those of its graph, its features and its servers, but none that its own list
+ * leaves out. Extractive answers only search.
+ *
+ * @throws Fault `store_unavailable`; the reason of `signal`
+ */
+export async function toolsOf(
+  agent: Agent,
+  run: Run,
+  { context, call, signal }: Step,
+  answering: Answering,
+): Promise<Toolset> {
+  const { model } = answering;
+  const { general_web_search: mayRead, general_agent_search: mayAsk } = agent.features;
+  const offers = (name: string) => mayAsk && model !== null && (call === null || call === name);
+  const mention = offers(MENTION_TOOL) ? await mentionTool(run, context, answering) : null;
+  const remote =
+    model === null ? { tools: [], missed: [] } : await serverTools(agent, { call, signal }, answering.agentTools);
+  const all = [
+    ...(agent.knowledgeGraph === null ? [] : [searchTool(answering)]),
+    ...(mayRead && overridesOf(agent, run).mayReadPages ? [readPageTool(answering)] : []),
+    ...(offers(ASK_TOOL) ? [await askTool(run, context, answering)] : []),
+    ...(mention === null ? [] : [mention]),
+    ...remote.tools,
+  ];
+  return { ...remote, tools: all.filter(({ name }) => agent.tools === null || agent.tools.includes(name)) };
+}
 
 const UNFINISHED = 'the call was started, and what came of it is not known; it was not made again';
 

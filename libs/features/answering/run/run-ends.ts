@@ -1,0 +1,77 @@
+import type { StreamEvent } from '#libs/kernel/event.ts';
+import { defineEvents } from '#libs/platform/eventstore/index.ts';
+import { type EndedProcess, reactor } from '#libs/platform/reactors/index.ts';
+
+import type { Answering } from '../context.ts';
+import { endDelivery } from '../external/run.external.ts';
+import { answerAsker, endQuestion } from '../tools/run.questions.ts';
+import { showEnd } from './response.ts';
+import { RunInChannel } from './run.channel.ts';
+import { runLaneId } from './run-lane.ts';
+import { leaveLane } from './run-lanes.ts';
+import { RunTrace } from './run.trace.ts';
+import { decideShowEnd, hasEnded, RUN, type Run, runCodec, type RunEvent } from './run.ts';
+
+/**
+ * What follows from the end of a run, in order: its question ends, its channel shows the end or the run that has asked gets
+ * the answer, its inbox is told, and its lane continues. All effects are repeatable commands, so there is nothing to record
+ * of the process itself.
+ */
+export function runEnds(answering: Answering) {
+  const endedRun = async ({ id, organizationId }: EndedProcess): Promise<Run | null> => {
+    const run = await answering.runs.inLog(organizationId, id);
+    return run !== null && hasEnded(run) ? run : null;
+  };
+  return reactor<null, never, RunEvent>({
+    name: 'run-ends',
+    formerly: ['run-endings', 'run-turns'],
+    from: 'former',
+    // A former group may hold `RunEndShown` of a run whose end it has handled.
+    on: ['RunCompleted.v1', 'RunFailed.v1', 'RunCancelled.v1', 'RunEndShown.v1'],
+    triggers: runCodec,
+    processOf: (_event, stream) => stream.slice(`${RUN}-`.length),
+    process: { category: 'run-ends', codec: defineEvents({}), fold: { initialState: null, evolve: () => null } },
+    isEnded: () => false,
+    async handle(_event: StreamEvent<RunEvent>, process) {
+      const run = await endedRun(process);
+      if (run === null) return [];
+      if (!run.isEndShown) await show(run, process, answering);
+      await release(run, process, answering);
+      return [];
+    },
+    /** Whatever cannot be shown must not hold the lane. */
+    async giveUp(_state, _why, _event, process) {
+      const run = await endedRun(process);
+      if (run !== null) await release(run, process, answering);
+      return [];
+    },
+    limits: { concurrency: 32 },
+  });
+}
+
+/** The response of a completed run shows its end. A run that was asked has none. */
+async function show(run: Run, { commandContext }: EndedProcess, answering: Answering): Promise<void> {
+  const { runs, spans } = answering;
+  // 1. No answer is waited for any longer.
+  await endQuestion(run, commandContext('question'), runs);
+
+  // 2. Show the end in the channel, or answer the run that waits for it.
+  const { correlationId, traceparent } = commandContext('trace');
+  const trace = new RunTrace(run, traceparent, spans);
+  if (run.phase !== 'completed') trace.ended(run.failure?.reason ?? run.phase);
+  const cause = { correlationId, traceparent: trace.traceparent };
+  if (run.asked === null) await showEnd(run, new RunInChannel(run, answering, cause));
+  else await answerAsker(run, commandContext('answer'), runs);
+}
+
+async function release(run: Run, { commandContext }: EndedProcess, answering: Answering): Promise<void> {
+  const { runs, inboxes } = answering;
+  // 3. Readers that wait for the run get it from here on.
+  if (!run.isEndShown) await runs.update(commandContext('shown'), run.id, decideShowEnd);
+
+  // 4. The team of an external agent need not answer any longer.
+  await endDelivery(run, commandContext('inbox'), inboxes);
+
+  // 5. The next run of the lane may begin.
+  if (run.asked === null) await leaveLane({ id: runLaneId(run), runId: run.id }, commandContext, answering);
+}

@@ -27,7 +27,7 @@ export interface RedisConnectionOptions {
  */
 export function connectRedis(url: string, options: RedisConnectionOptions = {}): RedisClient {
   const [first = '', ...others] = redisAddresses(url);
-  const withErrors = (redis: Redis): Redis => redis.on('error', (error: Error) => options.onError?.(error));
+  const withErrors = (redis: Redis): Redis => endSilence(redis.on('error', (error: Error) => options.onError?.(error)));
   if (others.length === 0) {
     const redis: Redis = withErrors(
       new Redis(first, { ...CONNECTION, ...tlsOf(first, options), reconnectOnError: onReadOnly(() => redis) }),
@@ -96,6 +96,29 @@ const CONNECTION = {
   keepAlive: 5_000,
   retryStrategy: (attempt: number): number => backoffMs(attempt, { maxMs: 1_000 }),
 };
+
+const SILENCE_LOOK_MS = 500;
+/** Looks without a byte from a server that owes replies, after which it counts as away; longer than `commandTimeout`. */
+const SILENT_LOOKS = 4;
+
+/**
+ * A server that is paused, or behind a network that drops packets, keeps its connections, so that each access would wait for
+ * its timeout. Its connection is closed, and commands fail at once until the server answers on another one.
+ */
+function endSilence(redis: Redis): Redis {
+  let received = 0;
+  let looks = 0;
+  const watch = setInterval(() => {
+    const { status, stream, commandQueue } = redis;
+    const isSilent = status === 'ready' && commandQueue.length > 0 && stream.bytesRead === received;
+    received = status === 'ready' ? stream.bytesRead : 0;
+    looks = isSilent ? looks + 1 : 0;
+    if (looks < SILENT_LOOKS) return;
+    looks = 0;
+    stream.destroy();
+  }, SILENCE_LOOK_MS).unref();
+  return redis.once('end', () => clearInterval(watch));
+}
 
 /** Between two looks whether an address leads to another server. */
 const LOOK_MS = 1_000;

@@ -37,7 +37,9 @@ const PING_EVERY_MS = 3_000;
 const MAX_TOPICS = 500;
 
 export interface NodeTopicsOptions {
-  /** A node of a cluster accepts topics of one slot per command, and reports slots that it loses. */
+  /** Sharded pub/sub, or the older kind: the topics of the two differ. */
+  readonly isSharded: boolean;
+  /** A node of a cluster accepts sharded topics of one slot per command, and reports slots that it loses. */
   readonly isOfCluster: boolean;
   /** Another node owns a topic now. All topics of this node miss messages until `onListening`. */
   onMoved(): void;
@@ -117,14 +119,18 @@ export class NodeTopics {
     if (begun.length > 0) this.#connection ??= this.#connect();
     if (this.#connection?.status !== 'ready') return;
     for (const names of this.#together(ended, (name) => name)) {
-      this.#connection.sunsubscribe(...names).catch(this.#reconnectOf(this.#lost));
+      const left = this.#options.isSharded
+        ? this.#connection.sunsubscribe(...names)
+        : this.#connection.unsubscribe(...names);
+      left.catch(this.#reconnectOf(this.#lost));
     }
     this.#listenTo(this.#connection, begun);
   }
 
   /** Groups of topics that fit in one command. */
   #together<T>(all: readonly T[], nameOf: (one: T) => string): T[][] {
-    if (!this.#options.isOfCluster) return chunks(all);
+    const { isSharded, isOfCluster } = this.#options;
+    if (!isSharded || !isOfCluster) return chunks(all);
     return [...Map.groupBy(all, (one) => calculateSlot(nameOf(one))).values()].flatMap((some) => chunks(some));
   }
 
@@ -133,7 +139,9 @@ export class NodeTopics {
     const wanted = topics.filter(({ name }) => !this.#asked.has(name));
     for (const some of this.#together(wanted, ({ name }) => name)) {
       for (const { name } of some) this.#asked.add(name);
-      connection.ssubscribe(...some.map(({ name }) => name)).then(() => {
+      const names = some.map(({ name }) => name);
+      const asked = this.#options.isSharded ? connection.ssubscribe(...names) : connection.subscribe(...names);
+      asked.then(() => {
         if (lost === this.#lost) for (const topic of some) this.#confirmAll(topic);
       }, this.#reconnectOf(lost));
     }
@@ -157,7 +165,7 @@ export class NodeTopics {
       this.#options.onMoved();
       this.#reconnectOf(this.#lost)();
     });
-    connection.on('smessageBuffer', (name: Buffer, message: Buffer) => {
+    connection.on(this.#options.isSharded ? 'smessageBuffer' : 'messageBuffer', (name: Buffer, message: Buffer) => {
       const topic = this.#topics.get(name.toString());
       if (topic === undefined) return;
       for (const { listening, handlers } of topic.subscribers) if (listening) handlers.onMessage(message);

@@ -10,8 +10,13 @@ interface Tracked {
   subscription: TopicSubscription | null;
 }
 
+export interface TopicOptions {
+  /** Sharded pub/sub, which scales with the nodes of a cluster. Default: true. */
+  readonly isSharded?: boolean;
+}
+
 /**
- * Subscriptions to any number of topics (sharded pub/sub), over one connection to each node that owns some of them.
+ * Subscriptions to any number of topics of pub/sub, over one connection to each node that owns some of them.
  * Changes of one turn of the event loop are sent together.
  *
  * Guarantees: between `onListening` and `onInterrupted` no message of the topic is lost, and messages arrive in the order of
@@ -26,11 +31,13 @@ export class TopicSubscriptions {
   readonly #redis: RedisClient;
   readonly #nodes = new Map<Redis, NodeTopics>();
   readonly #tracked = new Set<Tracked>();
+  readonly #isSharded: boolean;
   readonly #stopFollowing: () => void;
 
   /** @param redis the connections for subscriptions are duplicates of its connections */
-  constructor(redis: RedisClient) {
+  constructor(redis: RedisClient, { isSharded = true }: TopicOptions = {}) {
     this.#redis = redis;
+    this.#isSharded = isSharded;
     this.#stopFollowing = redis.onMoved(() => this.#follow());
   }
 
@@ -71,7 +78,8 @@ export class TopicSubscriptions {
     let topics = this.#nodes.get(node);
     if (topics === undefined) {
       const onMoved = (): void => this.#redis.refresh();
-      topics = new NodeTopics(node, { isOfCluster: !this.#redis.isOneServer, onMoved });
+      const isOfCluster = !this.#redis.isOneServer;
+      topics = new NodeTopics(node, { isSharded: this.#isSharded, isOfCluster, onMoved });
       this.#nodes.set(node, topics);
     }
     return topics.subscribe(name, handlers);

@@ -16,13 +16,30 @@ import { startTestRedis } from '#test/support/redis.ts';
 import { findingsOf } from './findings.ts';
 import { fuzz, installSchemathesis } from './schemathesis.ts';
 
-const { values } = parseArgs({
-  options: {
-    seconds: { type: 'string', default: '60' },
-    examples: { type: 'string', default: '50' },
-    seed: { type: 'string', default: '1' },
-  },
-});
+const USAGE = 'npm run fuzz [-- --seconds 60 --examples 50 --seed 1]';
+
+const { values } = options();
+
+function options() {
+  try {
+    return parseArgs({
+      options: {
+        seconds: { type: 'string', default: '60' },
+        examples: { type: 'string', default: '50' },
+        seed: { type: 'string', default: '1' },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    });
+  } catch (error) {
+    console.error(`fuzz: ${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
+    process.exit(2);
+  }
+}
+
+if (values.help) {
+  console.log(USAGE);
+  process.exit(0);
+}
 
 /** The exit code of skipped tests, as in Automake and Meson. */
 const SKIPPED = 77;

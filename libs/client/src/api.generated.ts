@@ -3464,7 +3464,10 @@ export interface operations {
     };
     getAgent: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
+                as_of?: string;
+            };
             header?: {
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;

@@ -4,38 +4,39 @@ import { z } from 'zod';
 import { accept } from '#libs/kernel/decider.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { EntityReplies } from '#libs/platform/entity/index.ts';
+import { declareReads, EntityReplies, type EntityResult, type NotFound } from '#libs/platform/entity/index.ts';
 import type { Fetcher } from '#libs/platform/fetch/index.ts';
 import {
   commandContext,
-  etagOf,
   eventStreamQuery,
   eventStreamResponse,
   type HttpApp,
   invalidBody,
   notFound,
-  openPage,
   routesTagged,
 } from '#libs/platform/http/index.ts';
 
+import { agentFields } from './agent.fields.ts';
 import type { Inboxes } from './agent.inbox.ts';
-import { type AgentReplyParts, sendAgent, withName, withNames, withTools } from './agent.replies.ts';
-import { type Agents, nameFacet } from './agent.read.ts';
-import { agentToolsRoute, changedAgentSchema, requireServerUrls } from './agent.tools.http.ts';
+import { type AgentReplyParts, withNames } from './agent.replies.ts';
+import { type AgentFacets, type Agents, nameFacet } from './agent.read.ts';
+import { agentToolsRoute, changedAgentSchema, foundNow, requireServerUrls } from './agent.tools.http.ts';
 import { webhookRoute } from './agent.webhook.http.ts';
 import {
-  agentPageSchema,
+  agentFilters,
   agentParams,
-  type AgentResource,
   agentSchema,
   createAgentBody,
-  listAgentsQuery,
   updateAgentBody,
   type UpdateAgentBody,
 } from './agent.schemas.ts';
+import type { AgentTools } from './agent.tools.ts';
 import {
+  type Agent,
   type AgentChanges,
+  type AgentEvent,
   type AgentSettings,
+  type AgentState,
   decideActivate,
   decideDeactivate,
   decideUpdate,
@@ -45,75 +46,54 @@ import {
 } from './agent.ts';
 
 export interface AgentRouteParts extends AgentReplyParts {
+  readonly agents: Agents;
+  readonly agentTools: Pick<AgentTools, 'of'>;
   readonly inboxes: Inboxes;
   readonly fetcher: Pick<Fetcher, 'check'>;
 }
 
-const { reads, writes } = routesTagged('agents');
+type Replies = EntityReplies<AgentState, AgentEvent, AgentFacets>;
+
+const { requiring, writes } = routesTagged('agents');
 const params = agentParams;
 const response = { 200: agentSchema };
 const changed = { 200: changedAgentSchema };
 
 export function agentRoutes(app: HttpApp, parts: AgentRouteParts): void {
-  readRoutes(app, parts);
-  createRoute(app, parts);
-  changeRoutes(app, parts);
+  const replies = new EntityReplies(parts.agents, {}, withNames(parts));
+  readRoutes(app, replies, parts);
+  createRoute(app, replies, parts);
+  changeRoutes(app, replies, parts);
   agentToolsRoute(app, parts);
   webhookRoute(app, parts);
 }
 
-function readRoutes(app: HttpApp, parts: AgentRouteParts): void {
-  const { agents, inboxes } = parts;
-  const replies = new EntityReplies(agents, {});
-  const inboxReplies = new EntityReplies(inboxes, {});
-
-  app.get(
-    '/api/v1/agents',
-    reads({
+function readRoutes(app: HttpApp, replies: Replies, { inboxes }: Pick<AgentRouteParts, 'inboxes'>): void {
+  declareReads(app, replies, {
+    path: '/api/v1/agents',
+    tag: 'agents',
+    params,
+    schema: agentSchema,
+    list: {
       operationId: 'listAgents',
       summary: 'List agents, newest first; without personal ones, unless they are asked for',
-      querystring: listAgentsQuery,
-      response: { 200: agentPageSchema },
-    }),
-    async (request) => {
-      const { organizationId } = request.principal;
-      const { name, category, is_active, personal, knowledge_graph } = request.query;
-      const filter = { name: name && nameFacet(name), category, is_active, personal, knowledge_graph };
-      const page = openPage(request, request.query, { ...filter, organizationId });
-      const found = await agents.page(organizationId, filter, page);
-      const resources = found.documents.map(({ json }) => JSON.parse(json.toString()) as AgentResource);
-      return { items: await withNames(resources, request.principal, parts), meta: page.meta(found) };
+      filters: agentFilters,
+      facets: ({ name, category, is_active, personal, knowledge_graph }) => ({
+        name: name && nameFacet(name),
+        category,
+        is_active,
+        personal,
+        knowledge_graph,
+      }),
     },
-  );
+    one: { operationId: 'getAgent', summary: 'Read an agent' },
+    events: { operationId: 'streamAgentEvents', summary: 'Follow the changes of an agent' },
+  });
 
-  app.get(
-    '/api/v1/agents/:id',
-    reads({ operationId: 'getAgent', summary: 'Read an agent', params, response }),
-    async (request, reply) => {
-      const { organizationId } = request.principal;
-      const found = await agents.document(organizationId, request.params.id);
-      if (found === null) throw notFound();
-      // No 304: the answer shows the names of the organization and the graph, which change without the revision.
-      void reply.header('etag', etagOf(found.revision));
-      return withName(JSON.parse(found.json.toString()) as AgentResource, request.principal, parts);
-    },
-  );
-
-  app.get(
-    '/api/v1/agents/:id/events',
-    reads({
-      operationId: 'streamAgentEvents',
-      summary: 'Follow the changes of an agent',
-      params,
-      querystring: z.object(eventStreamQuery),
-      response: eventStreamResponse,
-    }),
-    (request, reply) => replies.sendEvents(request, reply, request.principal.organizationId, request.params.id),
-  );
-
+  const inboxReplies = new EntityReplies(inboxes, {});
   app.get(
     '/api/v1/agents/:id/invocations/events',
-    routesTagged('agents').requiring('agent')({
+    requiring('agent')({
       operationId: 'streamAgentInvocations',
       summary: 'Follow the invocations of an external agent, with a key of its own',
       params,
@@ -132,7 +112,7 @@ export function requireAgent({ principalType, principalId }: FastifyRequest['pri
   if (principalType !== 'service' || principalId !== agentId) throw notFound();
 }
 
-function createRoute(app: HttpApp, parts: AgentRouteParts): void {
+function createRoute(app: HttpApp, replies: Replies, parts: AgentRouteParts): void {
   app.post(
     '/api/v1/agents',
     writes({ operationId: 'createAgent', summary: 'Create an agent', body: createAgentBody, response: changed }),
@@ -148,12 +128,12 @@ function createRoute(app: HttpApp, parts: AgentRouteParts): void {
       const result = await parts.agents.run(context, data.id, (agent) =>
         agent === null ? accept(...events) : accept(),
       );
-      return withTools(await sendAgent(request, reply, result, parts), result, request.body, parts);
+      return withTools(await replies.shown(request, reply, result), result, request.body, parts);
     },
   );
 }
 
-function changeRoutes(app: HttpApp, parts: AgentRouteParts): void {
+function changeRoutes(app: HttpApp, replies: Replies, parts: AgentRouteParts): void {
   const { agents } = parts;
 
   app.patch(
@@ -173,7 +153,7 @@ function changeRoutes(app: HttpApp, parts: AgentRouteParts): void {
       const context = commandContext(request);
       const settings = await settingsOf(context, id, request.body, parts);
       const result = await agents.update(context, id, (agent) => decideUpdate(agent, changes, settings));
-      return withTools(await sendAgent(request, reply, result, parts), result, request.body, parts);
+      return withTools(await replies.shown(request, reply, result), result, request.body, parts);
     },
   );
 
@@ -186,8 +166,7 @@ function changeRoutes(app: HttpApp, parts: AgentRouteParts): void {
       response,
     }),
     async (request, reply) => {
-      const result = await agents.update(commandContext(request), request.params.id, decideDeactivate);
-      return sendAgent(request, reply, result, parts);
+      return replies.sendUpdated(request, reply, decideDeactivate);
     },
   );
 
@@ -195,8 +174,7 @@ function changeRoutes(app: HttpApp, parts: AgentRouteParts): void {
     '/api/v1/agents/:id/activate',
     writes({ operationId: 'activateAgent', summary: 'Activate a deactivated agent', params, response }),
     async (request, reply) => {
-      const result = await agents.update(commandContext(request), request.params.id, decideActivate);
-      return sendAgent(request, reply, result, parts);
+      return replies.sendUpdated(request, reply, decideActivate);
     },
   );
 }
@@ -232,32 +210,22 @@ async function changesOf(
   { body, principal }: { readonly body: UpdateAgentBody; readonly principal: FastifyRequest['principal'] },
   { knowledge }: Pick<AgentRouteParts, 'knowledge'>,
 ): Promise<AgentChanges> {
-  const { images, knowledge_graph: graphId } = body;
+  const { knowledge_graph: graphId } = body;
   const graph = graphId ? await knowledge.graph(principal.organizationId, graphId) : null;
   if (graphId && graph === null) throw invalidBody(body, 'knowledge_graph', 'there is no such knowledge graph');
   return {
-    name: body.name,
-    description: body.description,
-    imageUrl: images === null ? null : images?.image_url,
-    bannerUrl: images === null ? null : images?.banner_url,
+    ...agentFields.changes(body),
     features: body.features,
-    personality: body.personality,
-    isPersonal: body.personal,
     knowledgeGraph: graph === null ? (graphId as null | undefined) : { id: graph.id, name: graph.name },
-    website: body.website,
-    agentCapabilities: body.agent_capabilities,
-    temperature: body.logic_model_temperature,
-    usesDefaultTemperature: body.use_default_temperature,
-    agentAddress: body.agent_address,
-    agentHandle: body.agent_handle,
-    voiceId: body.voice_id,
-    pointOfInterest: body.point_of_interest,
-    category: body.category,
-    interestTags: body.interest_tags,
-    metaData: body.meta_data,
-    allowHtmlResponses: body.allow_html_responses,
-    modelName: body.model_name,
-    instructions: body.instructions,
-    tools: body.tools,
-  };
+  } as AgentChanges;
+}
+
+/** With what is found at the servers that the request sets. */
+async function withTools(
+  shown: object,
+  result: EntityResult<Agent, NotFound>,
+  { mcp_servers: given }: Pick<UpdateAgentBody, 'mcp_servers'>,
+  { agentTools }: Pick<AgentRouteParts, 'agentTools'>,
+): Promise<object> {
+  return given && result.ok ? { ...shown, tool_servers: await foundNow(result.entity, agentTools) } : shown;
 }

@@ -6,7 +6,7 @@ import { Entities, entity, type EntityCore } from '#libs/platform/entity/index.t
 import { SharedCalls } from '#libs/platform/lifecycle/index.ts';
 import { foldStream } from '#libs/platform/streams/index.ts';
 
-import type { AgentResource } from './agent.schemas.ts';
+import { agentFields } from './agent.fields.ts';
 import { AgentSecrets } from './agent.secrets.ts';
 import {
   AGENT,
@@ -18,49 +18,13 @@ import {
   decideDisableWebhook,
 } from './agent.ts';
 
-type AgentFacets = {
+export type AgentFacets = {
   readonly name: string;
   readonly category: string | null;
   readonly is_active: boolean;
   readonly personal: boolean;
   readonly knowledge_graph: string | null;
 };
-
-/** As the API answers it (contract, section 2.4), but for what other streams hold: replies add that. */
-function resource(agent: Agent): AgentResource {
-  return {
-    id: agent.id,
-    name: agent.name,
-    description: agent.description,
-    organization: null,
-    images: { image_url: agent.imageUrl, banner_url: agent.bannerUrl },
-    features: agent.features,
-    personality: agent.personality,
-    personal: agent.isPersonal,
-    knowledge_graph: agent.knowledgeGraph,
-    website: agent.website,
-    agent_capabilities: agent.agentCapabilities,
-    logic_model_temperature: agent.temperature,
-    use_default_temperature: agent.usesDefaultTemperature ?? false,
-    agent_address: agent.agentAddress,
-    agent_handle: agent.agentHandle,
-    voice_id: agent.voiceId,
-    point_of_interest: agent.pointOfInterest,
-    category: agent.category,
-    interest_tags: agent.interestTags,
-    meta_data: agent.metaData,
-    is_active: agent.isActive,
-    allow_html_responses: agent.allowHtmlResponses,
-    model_name: agent.modelName,
-    instructions: agent.instructions,
-    tools: agent.tools,
-    mcp_servers: agent.mcpServers.map(({ sealedToken, ...server }) => ({ ...server, has_token: sealedToken !== null })),
-    runtime: agent.runtime,
-    webhook_url: agent.webhook?.url ?? null,
-    created: agent.createdAt,
-    modified: agent.modified,
-  };
-}
 
 /** Facets contain no white space, and are keys of Redis. */
 export function nameFacet(name: string): string {
@@ -82,7 +46,7 @@ export const agentEntity = entity<AgentState, AgentEvent, AgentFacets>({
   version: 5,
   codec: agentCodec,
   fold: agentFold,
-  resource,
+  resource: agentFields.resource,
   facets: (agent) => ({
     name: nameFacet(agent.name),
     category: agent.category,
@@ -93,7 +57,7 @@ export const agentEntity = entity<AgentState, AgentEvent, AgentFacets>({
   // Everybody who may read the agent receives its frames, and the URL of a webhook may hold a token.
   frame: ({ after, event }) => ({
     type: FRAMES[event.type],
-    json: JSON.stringify(after && { ...resource(after), webhook_url: null }),
+    json: JSON.stringify(after && { ...agentFields.resource(after), webhook_url: null }),
   }),
 });
 

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { describeStoredEvents } from '#test/support/event-samples.ts';
 import { stateAfter } from '#test/support/log-events.ts';
 
+import { agentFields } from './agent.fields.ts';
 import {
   type Agent,
   agentCodec,
@@ -11,7 +12,6 @@ import {
   decideActivate,
   decideDeactivate,
   decideUpdate,
-  DEFAULTS,
   newAgent,
 } from './agent.ts';
 import samples from './agent.events.samples.json' with { type: 'json' };
@@ -42,7 +42,7 @@ describe('agents', () => {
     const { temperature, voiceId, features, ...agent } = given(created);
     expect([temperature, voiceId]).toEqual([0.1, 'jqcCZkN6Knx8BJ5TBdYR']);
     expect(Object.values(features)).toHaveLength(15);
-    expect(features).toEqual({ ...DEFAULTS.features, sms: true });
+    expect(features).toEqual({ ...agentFields.defaults.features, sms: true });
     expect(agent).toMatchObject({ name: 'Ada', isActive: true, isPersonal: false, imageUrl: 'https://example.org/a' });
   });
 
@@ -61,7 +61,7 @@ describe('agents', () => {
     const agent = given(created, { type: 'AgentChanged.v1', data: set });
     expect(agent).toMatchObject(set);
     const decision = decideUpdate(agent, { ...cleared, imageUrl: null, website: null });
-    const { voiceId, temperature, isPersonal, interestTags, metaData } = DEFAULTS;
+    const { voiceId, temperature, isPersonal, interestTags, metaData } = agentFields.defaults;
     expect(decision).toEqual(changed({ temperature, voiceId, isPersonal, interestTags, metaData, imageUrl: null }));
   });
 
@@ -69,9 +69,9 @@ describe('agents', () => {
     const agent = given(created);
     expect(decideUpdate(agent, { features: { sms: true } })).toEqual(nothing);
     expect(decideUpdate(agent, { features: { widget_enabled: true } })).toEqual(
-      changed({ features: { ...DEFAULTS.features, sms: true, widget_enabled: true } }),
+      changed({ features: { ...agentFields.defaults.features, sms: true, widget_enabled: true } }),
     );
-    expect(decideUpdate(agent, { features: null })).toEqual(changed({ features: DEFAULTS.features }));
+    expect(decideUpdate(agent, { features: null })).toEqual(changed({ features: agentFields.defaults.features }));
   });
 
   it('are deactivated and activated, each once', () => {

@@ -14,8 +14,9 @@ import {
 } from '#libs/platform/mcp/index.ts';
 import { strictSchemaOf } from '#libs/platform/model/index.ts';
 
+import type { McpServer } from './agent.fields.ts';
 import type { Agents } from './agent.read.ts';
-import type { Agent, McpServer } from './agent.ts';
+import type { Agent } from './agent.ts';
 
 /** Of one server: what exceeds a bound is left out. */
 const MAX_TOOLS = 40;

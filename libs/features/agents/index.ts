@@ -9,7 +9,8 @@ export { agentRoutes, requireAgent } from './agent.http.ts';
 export { endOf, Inboxes, inboxCodec, invocationFor } from './agent.inbox.ts';
 export type { DeliveredInvocation, EndedInvocation } from './agent.inbox.ts';
 export { AgentTools, type FoundServer, type OfferedTool } from './agent.tools.ts';
-export type { Agent, FeatureName } from './agent.ts';
+export type { FeatureName } from './agent.fields.ts';
+export type { Agent } from './agent.ts';
 
 export const agentsModule = {
   name: 'agents',

@@ -121,21 +121,15 @@ export class EntityReplies<
     entity: EntityOf<State> | null,
   ): Promise<FastifyReply> {
     if (entity === null) throw notFound();
-    const presentation = this.#presentation;
-    const mayBeKept = presentation === undefined || presentation.isOfRevision === true;
+    const mayBeKept = this.#presentation === undefined || this.#presentation.isOfRevision === true;
     if (!mayBeKept) void reply.header('etag', etagOf(entity.changedRevision));
     else if (notModified(request, reply, entity.changedRevision)) return reply;
-    if (presentation !== undefined) return sendJson(reply, await this.#shown(presentation, request, entity));
-    return sendJson(reply, this.#entities.type.json(entity));
+    return sendJson(reply, JSON.stringify(await this.#show(request, entity)));
   }
 
-  async #shown(
-    presentation: Presentation<EntityOf<State>>,
-    request: FastifyRequest,
-    entity: EntityOf<State>,
-  ): Promise<string> {
-    const [shown] = await presentation.of([entity], request);
-    return JSON.stringify(shown);
+  async #show(request: FastifyRequest, entity: EntityOf<State>): Promise<object> {
+    const [shown] = (await this.#presentation?.of([entity], request)) ?? [];
+    return shown ?? this.#entities.type.resource(entity);
   }
 
   async sendPage(
@@ -219,16 +213,24 @@ export class EntityReplies<
     reply: FastifyReply,
     result: EntityResult<EntityOf<State>, R | NotFound>,
   ): FastifyReply | Promise<FastifyReply> {
-    const entity = this.accepted(request, reply, result);
-    if (this.#presentation === undefined) {
-      return sendJson(reply, this.#entities.type.json(entity));
+    if (this.#presentation !== undefined) {
+      return this.shown(request, reply, result).then((shown) => sendJson(reply, JSON.stringify(shown)));
     }
-    return this.#shown(this.#presentation, request, entity).then(
-      (json) => sendJson(reply, json),
-      (error: unknown) => {
-        throw faultAfterWrite(error);
-      },
-    );
+    return sendJson(reply, this.#entities.type.json(this.accepted(request, reply, result)));
+  }
+
+  /** What {@link sendResult} answers, for replies that show more. @throws as it */
+  async shown(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    result: EntityResult<EntityOf<State>, R | NotFound>,
+  ): Promise<object> {
+    const entity = this.accepted(request, reply, result);
+    try {
+      return await this.#show(request, entity);
+    } catch (error) {
+      throw faultAfterWrite(error);
+    }
   }
 
   /**

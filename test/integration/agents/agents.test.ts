@@ -1,7 +1,7 @@
 /** Agents on all stores: what the API answers, and what it refuses. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { FEATURES } from '#libs/features/agents/agent.ts';
+import { FEATURES } from '#libs/features/agents/agent.fields.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { DocumentsApi } from '#test/support/documents-api.ts';
 

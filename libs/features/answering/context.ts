@@ -1,5 +1,5 @@
 import type { Agents, AgentTools, Inboxes } from '#libs/features/agents/index.ts';
-import type { Channels } from '#libs/features/channels/index.ts';
+import type { Channels, Directories } from '#libs/features/channels/index.ts';
 import type { ExtractionPool } from '#libs/features/documents/index.ts';
 import type {
   Drafts,
@@ -9,10 +9,17 @@ import type {
 } from '#libs/features/interactions/index.ts';
 import type { Knowledge } from '#libs/features/knowledge/index.ts';
 import type { ReactionCommands } from '#libs/features/reactions/index.ts';
+import type { RealtimeNode } from '#libs/features/realtime/index.ts';
 import type { Directory } from '#libs/features/users/index.ts';
+import type { ChannelSequence } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { PromptLimits } from '#libs/platform/config/index.ts';
+import type { IdempotencyStore } from '#libs/platform/http/index.ts';
+import type { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 import type { Core } from '#libs/platform/runtime/index.ts';
 
 import type { Invocations } from './decide/invocation.read.ts';
+import type { PromptBudgets } from './prompt/prompt-budget.read.ts';
 import type { RunLanes } from './run/run-lane.read.ts';
 import type { Runs } from './run/run.read.ts';
 
@@ -37,4 +44,22 @@ export interface Answering extends Pick<Core, 'fetcher' | 'log' | 'model' | 'spa
   readonly runs: Runs;
   readonly lanes: RunLanes;
   readonly invocations: Invocations;
+}
+
+/** What prompts are made with. */
+export interface Prompting
+  extends
+    Pick<Answering, 'agents' | 'channels' | 'interactions' | 'invocations' | 'runs' | 'store'>,
+    Pick<Core, 'redis' | 'topics'>,
+    Pick<Directories, 'organizations' | 'users'> {
+  /** Prompts that begin, and looks at runs that are waited for: organizations share them. */
+  readonly posting: FairSemaphore;
+  readonly looks: FairSemaphore;
+  readonly budgets: PromptBudgets;
+  readonly limits: PromptLimits;
+  readonly idempotency: IdempotencyStore;
+  readonly realtime: {
+    readonly node: () => RealtimeNode;
+    readonly log: { head(organizationId: EntityId, channelId: EntityId): Promise<ChannelSequence | null> };
+  };
 }

@@ -3,12 +3,11 @@
  * prompts (`prompt`). The streams: `invocation-<id>` and `run-<id>` for each message and agent, `runlane-<id>`,
  * `promptbudget-<id>`.
  */
-import type { Agents } from '#libs/features/agents/index.ts';
 import { type HttpApp, RedisIdempotencyStore } from '#libs/platform/http/index.ts';
 import { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
-import type { Core, Module, Platform } from '#libs/platform/runtime/index.ts';
+import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
-import type { Answering } from './context.ts';
+import type { Answering, Prompting } from './context.ts';
 import { invocationRoutes } from './decide/invocation.http.ts';
 import { invocationReactor } from './decide/invocation.reactor.ts';
 import { invocationEntity, Invocations } from './decide/invocation.read.ts';
@@ -18,7 +17,7 @@ import { endedInvocations, externalRuns } from './external/run.external.ts';
 import { promptBudgetEntity, PromptBudgets } from './prompt/prompt-budget.read.ts';
 import { promptRoute } from './prompt/prompt.http.ts';
 import { publicPromptRoute } from './prompt/public-prompt.http.ts';
-import { type StreamPromptParts, streamPromptRoute } from './prompt/stream-prompt.http.ts';
+import { streamPromptRoute } from './prompt/stream-prompt.http.ts';
 import { runEnds } from './run/run-ends.ts';
 import { runLaneEntity, RunLanes } from './run/run-lane.read.ts';
 import { runLiveCommands, runRoutes } from './run/run.http.ts';
@@ -74,21 +73,19 @@ export function createAnswering(core: Core, { relevance, ...deps }: AnsweringDep
 const POSTING = { permits: 8, permitsOfGroup: 4, maxWaitingInGroup: 1_000, maxWaiting: 10_000 };
 const LOOKS = { permits: 4, permitsOfGroup: 2 };
 
-interface PromptsDeps extends Omit<StreamPromptParts, keyof Platform | 'posting' | 'looks' | 'idempotency'> {
-  readonly agents: Agents;
-}
+type PromptsDeps = Omit<Prompting, 'budgets' | 'idempotency' | 'looks' | 'posting' | 'redis' | 'store' | 'topics'>;
 
 /** Questions to agents over HTTP. Each is a message in a channel, and a run that answers it. */
 export function createPrompts(core: Core, deps: PromptsDeps) {
   const { topics, redis, store } = core;
   const queues = { posting: new FairSemaphore(POSTING), looks: new FairSemaphore(LOOKS) };
-  const prompts = { ...deps, ...queues, topics, redis, store, idempotency: new RedisIdempotencyStore(redis) };
-  const budgets = new PromptBudgets(core);
+  const own = { budgets: new PromptBudgets(core), idempotency: new RedisIdempotencyStore(redis) };
+  const prompting: Prompting = { ...deps, ...queues, ...own, topics, redis, store };
   return {
     routes(app: HttpApp) {
-      promptRoute(app, prompts);
-      streamPromptRoute(app, prompts);
-      publicPromptRoute(app, { ...prompts, budgets });
+      promptRoute(app, prompting);
+      streamPromptRoute(app, prompting);
+      publicPromptRoute(app, prompting);
     },
   };
 }

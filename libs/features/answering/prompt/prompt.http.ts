@@ -1,11 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 
-import type { Agent, Agents } from '#libs/features/agents/index.ts';
+import type { Agent } from '#libs/features/agents/index.ts';
 import { CHANNEL } from '#libs/features/channels/index.ts';
 import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { PromptLimits } from '#libs/platform/config/index.ts';
 import {
   commandContext,
   type HttpApp,
@@ -17,18 +16,12 @@ import {
   text,
   uuid,
 } from '#libs/platform/http/index.ts';
-import type { Platform } from '#libs/platform/runtime/index.ts';
 import { streamName } from '#libs/platform/streams/index.ts';
 
+import type { Prompting } from '../context.ts';
 import { answerOf, deactivated, idsOf, type ShownIds } from './prompt.answer.ts';
-import { begin, postDirectly, type PostedPrompt, type PromptParts } from './prompt.post.ts';
-import { endOf, type RunWatchParts } from './run-watch.ts';
-
-export interface PromptRouteParts extends PromptParts, RunWatchParts {
-  readonly agents: Pick<Agents, 'agent'>;
-  readonly redis: Pick<Platform['redis'], 'isReady'>;
-  readonly limits: PromptLimits;
-}
+import { begin, postDirectly, type PostedPrompt } from './prompt.post.ts';
+import { endOf } from './run-watch.ts';
 
 /** Time that a request takes besides its wait for the run. */
 export const OVERHEAD_MS = 30_000;
@@ -64,12 +57,12 @@ export const runErrors = {
 
 const { writes } = routesTagged('agents');
 
-export function promptRoute(app: HttpApp, parts: PromptRouteParts): void {
+export function promptRoute(app: HttpApp, prompting: Prompting): void {
   app.post(
     '/api/v1/agents/:id/prompt',
     {
       preHandler: refuseIfMatch,
-      handlerTimeout: parts.limits.timeoutMs + OVERHEAD_MS,
+      handlerTimeout: prompting.limits.timeoutMs + OVERHEAD_MS,
       ...writes({
         operationId: 'promptAgent',
         summary: 'Send a prompt to an agent, and wait for its reply',
@@ -84,13 +77,13 @@ export function promptRoute(app: HttpApp, parts: PromptRouteParts): void {
     },
     async (request, reply) => {
       const { organizationId } = request.principal;
-      const posted = await begin(organizationId, parts, async () => {
-        const agent = await agentInLog(organizationId, request.params.id, parts);
-        requireAnswering(agent, parts);
-        return postDirectly(commandContext(request), { agent, text: request.body.prompt }, parts);
+      const posted = await begin(organizationId, prompting, async () => {
+        const agent = await agentInLog(organizationId, request.params.id, prompting);
+        requireAnswering(agent, prompting);
+        return postDirectly(commandContext(request), { agent, text: request.body.prompt }, prompting);
       });
       const shown = idsOf(posted);
-      const message = await awaitAnswer(request, reply, { posted, shown }, parts);
+      const message = await awaitAnswer(request, reply, { posted, shown }, prompting);
       setPosition(request, reply, { stream: streamName(CHANNEL, posted.channelId), revision: posted.revision });
       return { message, ...shown };
     },
@@ -101,7 +94,7 @@ export function promptRoute(app: HttpApp, parts: PromptRouteParts): void {
 export async function agentInLog(
   organizationId: EntityId,
   id: EntityId,
-  { agents }: Pick<PromptRouteParts, 'agents'>,
+  { agents }: Pick<Prompting, 'agents'>,
 ): Promise<Agent> {
   const agent = await agents.agent(organizationId, id);
   if (agent === null) throw notFound();
@@ -109,7 +102,7 @@ export async function agentInLog(
 }
 
 /** @throws HttpError 409 for an agent that is deactivated; `Fault` `store_unavailable` without Redis, which runs need */
-export function requireAnswering({ isActive }: Agent, { redis }: Pick<PromptRouteParts, 'redis'>): void {
+export function requireAnswering({ isActive }: Agent, { redis }: Pick<Prompting, 'redis'>): void {
   if (!isActive) throw deactivated();
   if (!redis.isReady) throw storeUnavailable('redis');
 }
@@ -124,10 +117,10 @@ export async function awaitAnswer(
   request: FastifyRequest,
   reply: FastifyReply,
   { posted, shown }: { readonly posted: PostedPrompt; readonly shown: ShownIds },
-  parts: RunWatchParts & Pick<PromptRouteParts, 'limits'>,
+  prompting: Prompting,
 ): Promise<string> {
   const over = new AbortController();
-  const timer = setTimeout(() => over.abort(notYet(shown)), parts.limits.timeoutMs);
+  const timer = setTimeout(() => over.abort(notYet(shown)), prompting.limits.timeoutMs);
   const onStop = (): void => over.abort(stopped('This process is stopping'));
   // This error reaches no client; it releases the Idempotency-Key.
   const onGone = (): void => over.abort(stopped('The client has left'));
@@ -138,7 +131,7 @@ export async function awaitAnswer(
   // It may have left while the prompt was posted.
   if (reply.raw.destroyed) onGone();
   try {
-    return answerOf(await endOf(posted, parts, over.signal), shown);
+    return answerOf(await endOf(posted, prompting, over.signal), shown);
   } finally {
     clearTimeout(timer);
     closing.removeEventListener('abort', onStop);

@@ -1,26 +1,19 @@
 import type { Agent } from '#libs/features/agents/index.ts';
+import { type ChannelCreated, channelToCreate, type CreateChannelBody } from '#libs/features/channels/index.ts';
 import {
-  type ChannelCreated,
-  type Channels,
-  channelToCreate,
-  type CreateChannelBody,
-  type Directories,
-} from '#libs/features/channels/index.ts';
-import {
-  type InteractionCommands,
-  type InteractionDirectory,
   interactionId,
   type InteractionRef,
   interactionToPost,
   type PostInteractionBody,
 } from '#libs/features/interactions/index.ts';
-import { invocationId } from '../decide/invocation.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import { faultAfterWrite } from '#libs/kernel/faults.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { conflict, inTurn, notFound } from '#libs/platform/http/index.ts';
-import type { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
+
+import type { Prompting } from '../context.ts';
+import { invocationId } from '../decide/invocation.ts';
 
 /** A prompt in the log: a message in a channel, which one agent answers by one run. */
 export interface PostedPrompt extends InteractionRef {
@@ -30,16 +23,6 @@ export interface PostedPrompt extends InteractionRef {
   readonly runId: EntityId;
   /** Of the channel's stream. */
   readonly revision: StreamRevision;
-}
-
-export interface PromptParts extends Pick<Directories, 'users' | 'organizations'> {
-  readonly channels: Pick<Channels, 'open'>;
-  readonly interactions: {
-    readonly commands: Pick<InteractionCommands, 'post'>;
-    readonly directory: InteractionDirectory;
-  };
-  /** Organizations take turns: see `POSTING`. */
-  readonly posting: FairSemaphore;
 }
 
 /** What is said to an agent, and by whom. Default: by the caller. */
@@ -60,15 +43,19 @@ const MAX_DIRECT_CHANNELS = 100;
  *
  * @throws HttpError 409 after too many archived channels; the faults of commands
  */
-export async function postDirectly(context: CommandContext, prompt: Prompt, parts: PromptParts): Promise<PostedPrompt> {
+export async function postDirectly(
+  context: CommandContext,
+  prompt: Prompt,
+  prompting: Prompting,
+): Promise<PostedPrompt> {
   const { organizationId, actor } = context;
   for (let index = 0; index < MAX_DIRECT_CHANNELS; index++) {
     const id = derivedId(
       DIRECT_CHANNELS,
       JSON.stringify([organizationId, actor.type, actor.id, prompt.agent.id, index]),
     );
-    const channel = await channelOf(context, id, prompt, callerOf(context), parts);
-    const posted = await postIn(context, channel, prompt, parts);
+    const channel = await channelOf(context, id, prompt, callerOf(context), prompting);
+    const posted = await postIn(context, channel, prompt, prompting);
     if (posted !== null) return posted;
   }
   throw conflict('All direct channels with this agent are archived', 'archived');
@@ -86,7 +73,7 @@ export function channelOf(
   id: EntityId,
   { agent }: Pick<Prompt, 'agent'>,
   other: NonNullable<CreateChannelBody['participants']>[number],
-  { users, organizations }: Pick<PromptParts, 'users' | 'organizations'>,
+  { users, organizations }: Pick<Prompting, 'users' | 'organizations'>,
 ): Promise<ChannelCreated> {
   const participants = [other, { type: 'agent' as const, id: agent.id }];
   const body = { name: agent.name, type: 'websocket' as const, channel_type: 'chat' as const, participants };
@@ -100,11 +87,7 @@ export function channelOf(
  *
  * @throws HttpError 429 and `Fault` `overloaded` if too many prompts wait; the errors of `work`
  */
-export function begin<T>(
-  group: EntityId,
-  { posting }: Pick<PromptParts, 'posting'>,
-  work: () => Promise<T>,
-): Promise<T> {
+export function begin<T>(group: EntityId, { posting }: Pick<Prompting, 'posting'>, work: () => Promise<T>): Promise<T> {
   const detail = 'Too many prompts wait to be posted';
   return inTurn(posting, { group, signal: undefined, detail, retryAfterSeconds: 1 }, work);
 }
@@ -119,7 +102,7 @@ export async function postIn(
   context: CommandContext,
   channel: ChannelCreated,
   prompt: Prompt,
-  parts: PromptParts,
+  prompting: Prompting,
 ): Promise<PostedPrompt | null> {
   const { commandId, organizationId, actor, at, correlationId, traceparent } = context;
   const opening = {
@@ -130,13 +113,13 @@ export async function postIn(
     correlationId,
     traceparent,
   };
-  const opened = await parts.channels.open(opening, channel);
+  const opened = await prompting.channels.open(opening, channel);
   if (!opened.ok && opened.rejection.reason !== 'archived') throw notFound();
   const { interaction, spanIsNew } = await interactionToPost(context, bodyOf(prompt), {
-    directory: parts.interactions.directory,
+    directory: prompting.interactions.directory,
     writer: 'operator',
   });
-  const result = await parts.interactions.commands
+  const result = await prompting.interactions.commands
     .post(context, channel.id, interaction, { spanIsNew })
     .catch((error: unknown) => {
       throw opened.ok && opened.isChanged ? faultAfterWrite(error) : error;

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 
-import type { Agent, Agents } from '#libs/features/agents/index.ts';
+import type { Agent } from '#libs/features/agents/index.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
@@ -17,23 +17,17 @@ import {
   Windows,
 } from '#libs/platform/http/index.ts';
 
-import type { PromptBudgets } from './prompt-budget.read.ts';
+import type { Prompting } from '../context.ts';
 import {
   awaitAnswer,
   OVERHEAD_MS,
   promptErrorSchema,
   promptParams,
-  type PromptRouteParts,
   promptText,
   requireAnswering,
   runErrors,
 } from './prompt.http.ts';
 import { begin, channelOf, type PostedPrompt, postIn } from './prompt.post.ts';
-
-export interface PublicPromptParts extends Omit<PromptRouteParts, 'agents'> {
-  readonly agents: Pick<Agents, 'publicAgent'>;
-  readonly budgets: Pick<PromptBudgets, 'admit'>;
-}
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
@@ -57,9 +51,9 @@ const refusedSchema = promptErrorSchema.describe('The agent takes no prompts wit
 
 type PublicRequest = FastifyRequest<{ Body: z.output<typeof publicPromptBody> }>;
 
-export function publicPromptRoute(app: HttpApp, parts: PublicPromptParts): void {
+export function publicPromptRoute(app: HttpApp, prompting: Prompting): void {
   const admitted = new WeakMap<FastifyRequest, Agent>();
-  const { publicPerAddress: max, timeoutMs } = parts.limits;
+  const { publicPerAddress: max, timeoutMs } = prompting.limits;
   const addresses = max === 0 ? null : new Windows({ max, windowMs: MINUTE_MS });
 
   /** Before the request is read: agents that are not public answer it as routes that need a key do. */
@@ -67,7 +61,7 @@ export function publicPromptRoute(app: HttpApp, parts: PublicPromptParts): void 
     const seconds = addresses?.take(callerAddress(request)) ?? 0;
     if (seconds > 0) throw tooManyRequests(seconds);
     const params = promptParams.safeParse(request.params);
-    const agent = params.success ? await parts.agents.publicAgent(params.data.id) : null;
+    const agent = params.success ? await prompting.agents.publicAgent(params.data.id) : null;
     if (agent === null) throw unauthorized();
     admitted.set(request, agent);
   }
@@ -94,12 +88,12 @@ export function publicPromptRoute(app: HttpApp, parts: PublicPromptParts): void 
     async (request, reply) => {
       const agent = admitted.get(request);
       if (agent === undefined) throw unauthorized();
-      return answer(request, reply, agent, parts);
+      return answer(request, reply, agent, prompting);
     },
   );
 }
 
-async function answer(request: PublicRequest, reply: FastifyReply, agent: Agent, parts: PublicPromptParts) {
+async function answer(request: PublicRequest, reply: FastifyReply, agent: Agent, prompting: Prompting) {
   const { tokens } = request.server;
   const { conversation_id: conversation, prompt } = request.body;
   const context = `public conversation with ${agent.id}`;
@@ -107,14 +101,14 @@ async function answer(request: PublicRequest, reply: FastifyReply, agent: Agent,
   if (conversation && typeof known !== 'string') {
     throw invalidBody(request.body, 'conversation_id', 'there is no such conversation with this agent');
   }
-  requireAnswering(agent, parts);
-  const posted = await begin(agent.organizationId, parts, async () => {
-    await takeFromBudget(contextOf(request, agent), agent, parts);
+  requireAnswering(agent, prompting);
+  const posted = await begin(agent.organizationId, prompting, async () => {
+    await takeFromBudget(contextOf(request, agent), agent, prompting);
     const said = { text: prompt, channelId: known as string | null };
-    return post(contextOf(request, agent), agent, said, parts);
+    return post(contextOf(request, agent), agent, said, prompting);
   });
   const shown = { conversation_id: tokens.seal([context], posted.channelId) };
-  return { message: await awaitAnswer(request, reply, { posted, shown }, parts), ...shown };
+  return { message: await awaitAnswer(request, reply, { posted, shown }, prompting), ...shown };
 }
 
 /** In the conversation; in a new one if the organization has archived it. */
@@ -122,19 +116,19 @@ async function post(
   context: CommandContext,
   agent: Agent,
   { text: said, channelId }: { readonly text: string; readonly channelId: string | null },
-  parts: PublicPromptParts,
+  prompting: Prompting,
 ): Promise<PostedPrompt> {
   const prompt = { agent, text: said, participant: ANONYMOUS };
   for (const id of [channelId, newId()]) {
     if (id === null) continue;
-    const posted = await postIn(context, await channelOf(context, id, prompt, ANONYMOUS, parts), prompt, parts);
+    const posted = await postIn(context, await channelOf(context, id, prompt, ANONYMOUS, prompting), prompt, prompting);
     if (posted !== null) return posted;
   }
   throw new TypeError('a new channel is archived');
 }
 
 /** Fails closed: without the log, nothing is admitted. @throws HttpError 429 until the next day in UTC */
-async function takeFromBudget(context: CommandContext, agent: Agent, { budgets, limits }: PublicPromptParts) {
+async function takeFromBudget(context: CommandContext, agent: Agent, { budgets, limits }: Prompting) {
   if (await budgets.admit(context, agent.id, limits.publicPerAgent)) return;
   const seconds = Math.ceil((DAY_MS - (Date.parse(context.at) % DAY_MS)) / 1_000);
   const detail = 'The agent answers no more prompts without an account today';

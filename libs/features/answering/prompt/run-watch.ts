@@ -1,19 +1,9 @@
-import type { Invocation } from '../decide/invocation.ts';
-import type { Invocations } from '../decide/invocation.read.ts';
-import { hasEnded, RUN, type Run } from '../run/run.ts';
-import type { Runs } from '../run/run.read.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 import { decodeLiveMessage, entityTopic, FRAME_FLAG } from '#libs/platform/live/index.ts';
-import type { TopicSubscriptions } from '#libs/platform/redis/index.ts';
 
-export interface RunWatchParts {
-  readonly runs: Pick<Runs, 'inLog'>;
-  readonly invocations: Pick<Invocations, 'decision'>;
-  readonly topics: Pick<TopicSubscriptions, 'subscribe'>;
-  /** Organizations take turns: see `LOOKS`. */
-  readonly looks: FairSemaphore;
-}
+import type { Prompting } from '../context.ts';
+import type { Invocation } from '../decide/invocation.ts';
+import { hasEnded, RUN, type Run } from '../run/run.ts';
 
 /** What became of a prompt: its run has ended, or the agent was not invoked. */
 export type Ending =
@@ -33,7 +23,7 @@ const UNDECIDED_MS = 100;
  */
 export async function endOf(
   { organizationId, runId }: { readonly organizationId: EntityId; readonly runId: EntityId },
-  { runs, invocations, topics, looks }: RunWatchParts,
+  { runs, invocations, topics, looks }: Pick<Prompting, 'invocations' | 'looks' | 'runs' | 'topics'>,
   signal: AbortSignal,
 ): Promise<Ending> {
   const waker = new Waker();

@@ -2,18 +2,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 
 import type { Agent } from '#libs/features/agents/index.ts';
-import type { Channels } from '#libs/features/channels/index.ts';
-import { grantOf, type LiveChannel, openLiveChannel, type RealtimeNode } from '#libs/features/realtime/index.ts';
+import { grantOf, type LiveChannel, openLiveChannel } from '#libs/features/realtime/index.ts';
 import type { ChannelSequence, StreamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
-import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import {
   beginEventStream,
   commandContext,
   eventStreamResponse,
   type HttpApp,
-  type IdempotencyStore,
   refuseIfMatch,
   requireEventStreams,
   routesTagged,
@@ -21,27 +17,18 @@ import {
   STREAM_CLOSE,
 } from '#libs/platform/http/index.ts';
 
+import type { Prompting } from '../context.ts';
 import { outcomeOf } from './prompt.answer.ts';
 import { cursorOf, resumedPrompt, type ResumedPrompt } from './prompt.cursor.ts';
-import { agentInLog, promptBody, promptParams, type PromptRouteParts, requireAnswering } from './prompt.http.ts';
+import { agentInLog, promptBody, promptParams, requireAnswering } from './prompt.http.ts';
 import { begin, postDirectly, type PostedPrompt } from './prompt.post.ts';
 import { endOf } from './run-watch.ts';
 import { TurnFrames } from './turn-frames.ts';
 import { TurnStream } from './turn-stream.ts';
 
-export interface StreamPromptParts extends Omit<PromptRouteParts, 'channels'> {
-  readonly channels: Pick<Channels, 'open' | 'usersOf'>;
-  readonly store: Pick<EventStore, 'readStream'>;
-  readonly idempotency: IdempotencyStore;
-  readonly realtime: {
-    readonly node: () => RealtimeNode;
-    readonly log: { head(organizationId: EntityId, channelId: EntityId): Promise<ChannelSequence | null> };
-  };
-}
-
 const { writes } = routesTagged('agents');
 
-export function streamPromptRoute(app: HttpApp, parts: StreamPromptParts): void {
+export function streamPromptRoute(app: HttpApp, prompting: Prompting): void {
   const { config, schema } = writes({
     operationId: 'streamPrompt',
     summary: 'Send a prompt to an agent, and stream its run as server-sent events',
@@ -59,11 +46,11 @@ export function streamPromptRoute(app: HttpApp, parts: StreamPromptParts): void 
     async (request, reply) => {
       requireEventStreams(request);
       const { organizationId } = request.principal;
-      return begin(organizationId, parts, async () => {
-        const agent = await agentInLog(organizationId, request.params.id, parts);
-        const resumed = await resumedPrompt(request, agent, parts.store);
-        const started = resumed ?? (await newPrompt(request, agent, request.body.prompt, parts));
-        return openTurnStream(request, reply, { isNew: resumed === null, ...started }, parts);
+      return begin(organizationId, prompting, async () => {
+        const agent = await agentInLog(organizationId, request.params.id, prompting);
+        const resumed = await resumedPrompt(request, agent, prompting.store);
+        const started = resumed ?? (await newPrompt(request, agent, request.body.prompt, prompting));
+        return openTurnStream(request, reply, { isNew: resumed === null, ...started }, prompting);
       });
     },
   );
@@ -73,11 +60,11 @@ async function newPrompt(
   request: FastifyRequest,
   agent: Agent,
   text: string,
-  parts: StreamPromptParts,
+  prompting: Prompting,
 ): Promise<ResumedPrompt> {
-  requireAnswering(agent, parts);
-  const posted = await runRequestOnce(request, parts.idempotency, postedSchema, () =>
-    postDirectly(commandContext(request), { agent, text }, parts),
+  requireAnswering(agent, prompting);
+  const posted = await runRequestOnce(request, prompting.idempotency, postedSchema, () =>
+    postDirectly(commandContext(request), { agent, text }, prompting),
   );
   return { posted, position: posted.sequence - 1, known: [] };
 }
@@ -100,10 +87,10 @@ async function openTurnStream(
   request: FastifyRequest,
   reply: FastifyReply,
   { isNew, posted, position, known }: Opened,
-  parts: StreamPromptParts,
+  prompting: Prompting,
 ): Promise<FastifyReply> {
-  const node = parts.realtime.node();
-  const grant = await grantOf(request.principal, posted.channelId, parts.channels);
+  const node = prompting.realtime.node();
+  const grant = await grantOf(request.principal, posted.channelId, prompting.channels);
   const channel = await openLiveChannel(node, grant, position);
   if (reply.raw.destroyed) return reply.hijack();
   beginEventStream(reply);
@@ -111,7 +98,7 @@ async function openTurnStream(
   const stream = new TurnStream(node, { grant, channel, frames }, reply.raw);
   if (isNew) stream.writeEvent('prompt', shownPrompt(posted), cursorOf(posted, position));
   stream.open(position);
-  void finish(stream, channel, posted, parts);
+  void finish(stream, channel, posted, prompting);
   return reply;
 }
 
@@ -124,14 +111,14 @@ async function finish(
   stream: TurnStream,
   channel: LiveChannel,
   posted: PostedPrompt,
-  parts: StreamPromptParts,
+  prompting: Prompting,
 ): Promise<void> {
   const gone = new AbortController();
   void stream.closed().then(() => gone.abort());
   try {
-    const ending = await endOf(posted, parts, gone.signal);
+    const ending = await endOf(posted, prompting, gone.signal);
     // What the run has posted is in the log by now; the topic may not have brought all of it.
-    const head = await parts.realtime.log.head(posted.organizationId, posted.channelId);
+    const head = await prompting.realtime.log.head(posted.organizationId, posted.channelId);
     await channel.reaches(head ?? 0);
     await Promise.race([stream.live, stream.closed()]);
     channel.flush();
@@ -139,7 +126,7 @@ async function finish(
     stream.end();
   } catch (error) {
     if (!stream.isOpen) return;
-    if (!(error instanceof Fault)) parts.realtime.node().warn(error, 'the stream of a prompt failed');
+    if (!(error instanceof Fault)) prompting.realtime.node().warn(error, 'the stream of a prompt failed');
     stream.close(STREAM_CLOSE.fault, 'The run cannot be read: connect again and resume');
   }
 }

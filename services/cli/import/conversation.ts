@@ -8,7 +8,7 @@ import {
   type ChannelDraft,
   checkedMessage,
   fitsAsMap,
-  MAX_PARTICIPANTS,
+  keptParticipants,
   type MessageDraft,
   parsedBy,
   parseSourceJson,
@@ -16,6 +16,7 @@ import {
   type Problem,
   shortName,
   sourceTime,
+  timesOf,
 } from './import.model.ts';
 
 export interface Conversation {
@@ -23,7 +24,7 @@ export interface Conversation {
   readonly messages: readonly MessageDraft[];
   /** Messages, and parts of messages, that are not in `messages`. */
   readonly bad: readonly Problem[];
-  /** Names of members that the metadata had no room for, once for each time. */
+  /** Names of members that had no room, once for each time. */
   readonly leftOut: readonly string[];
 }
 
@@ -55,8 +56,8 @@ export function conversationOf(
   source: Record<string, unknown>,
   tree: TurnTree,
 ): Conversation {
-  const { messages, bad, leftOut } = tree;
-  if (messages.length === 0) throw new BadInput(bad[0]?.reason ?? 'no messages');
+  const { messages, leftOut } = tree;
+  if (messages.length === 0) throw new BadInput(tree.bad[0]?.reason ?? 'no messages');
   const { title, tools, ...rest } = source;
   const id = rest['id'] ?? rest['conversation_id'];
   const isTitle = typeof title === 'string' && title.trim() !== '';
@@ -74,13 +75,16 @@ export function conversationOf(
   const other: Record<string, unknown> = { ...rest, ...(title !== name && { title }) };
   for (const name of ['id', 'conversation_id'] as const)
     if (other[name] === id && 'source_id' in meta) delete other[name];
+  const { list: participants, lost } = keptParticipants(sendersOf(messages), senderName);
+  if (lost !== null) leftOut.push(...timesOf(lost));
   const channel = {
     name,
-    participants: participantsOf(messages),
+    participants,
     meta_data: withSourceFields(withTools, other, leftOut),
   };
   const key = `${format}\n${identity ?? `${place.file}\n${place.item ?? place.line}\n${line}`}`;
   const body = parsedBy(createChannelBody, channel, '', 'channel: ');
+  const bad = lost === null ? tree.bad : [...tree.bad, { ...place, reason: lost.reason }];
   return { channel: { key, place, body }, messages, bad, leftOut };
 }
 
@@ -106,14 +110,24 @@ function nameOf(messages: readonly MessageDraft[], { file, line }: Place): strin
   return shortName(text) || `${file}, line ${line}`;
 }
 
+type Sender = Extract<
+  NonNullable<MessageDraft['body']['participant']>,
+  { readonly type: 'non_authenticated_user' | 'external_agent' }
+>;
+
 /** The distinct senders. */
-function participantsOf(messages: readonly MessageDraft[]): object[] {
-  const found = new Map<string, object>();
+function sendersOf(messages: readonly MessageDraft[]): Sender[] {
+  const found = new Map<string, Sender>();
   for (const { participant } of messages.map(({ body }) => body)) {
     if (participant?.type !== 'non_authenticated_user' && participant?.type !== 'external_agent') continue;
     found.set(JSON.stringify(participant), participant);
   }
-  return [...found.values()].slice(0, MAX_PARTICIPANTS);
+  return [...found.values()];
+}
+
+function senderName(sender: Sender): string {
+  const about = sender.type === 'external_agent' ? sender.agent_metadata : sender.user_metadata;
+  return typeof about?.['name'] === 'string' ? about['name'] : sender.type;
 }
 
 type Content = readonly { readonly type: string }[];

@@ -14,6 +14,21 @@ const sharegpt = (...conversations: object[]) => parseSharegpt(JSON.stringify({ 
 const shape = ({ messages }: ReturnType<typeof parseOpenai>) =>
   messages.map(({ key, parentKey, body }) => [key, parentKey, body.content_role]);
 
+describe('a conversation', () => {
+  it('names the senders that a channel has no room for, as a problem of its line', () => {
+    const messages = Array.from({ length: 1_002 }, (_, n) => ({ role: 'user', name: `guest ${n}`, content: 'hi' }));
+    const { channel, bad, leftOut } = openai(...messages);
+    expect(channel.body.participants).toHaveLength(1_000);
+    expect(bad).toEqual([
+      {
+        ...place,
+        reason: '2 of 1002 participants are left out, because a channel has at most 1000: guest 1000, guest 1001',
+      },
+    ]);
+    expect(leftOut).toEqual(['participants', 'participants']);
+  });
+});
+
 describe('OpenAI-style lines', () => {
   it('put the work of the assistant below the question, and a result below its call', () => {
     const parsed = openai(

@@ -17,7 +17,7 @@ import {
 import { CliError } from '../errors.ts';
 import { progressBar, rateSince } from '../output.ts';
 import type { Session } from '../session.ts';
-import { BadInput, FORMATS, type ImportFormat, type ImportSource, type Problem } from './import.model.ts';
+import { BadInput, FORMATS, FORMATS_READ, type ImportFormat, type ImportSource, type Problem } from './import.model.ts';
 import { ImportTarget } from './import-target.ts';
 import { StoreRetry } from './store-retry.ts';
 import { openSource } from './open-source.ts';
@@ -80,10 +80,11 @@ async function run(parts: CliParts, path: string, options: ImportOptions): Promi
           : { ...named('skipped_because', reasons), ...named('left_out', leftOut) }),
       });
       if (stop.signal.aborted) throw new CliError('interrupted; run the same command to resume');
-      if (counts.imported + counts.already + counts.channels === 0) throw new CliError('nothing could be imported');
+      if (counts.imported + counts.already + counts.channels === 0)
+        throw new CliError(`nothing could be imported; ${FORMATS_READ}`);
       if (counts.bad > 0) {
         throw new CliError(
-          `${counts.bad} bad ${counts.bad === 1 ? 'line was' : 'lines were'} left out; the rest was imported`,
+          `${counts.bad} bad ${counts.bad === 1 ? 'line was' : 'lines were'} left out, in whole or in part; the rest was imported`,
         );
       }
     });

@@ -12,6 +12,8 @@ import { jsonMap, parseJson, scanJson } from '#libs/platform/http/index.ts';
 
 export const FORMATS = ['slack', 'chatgpt', 'sharegpt', 'openai', 'parley'] as const;
 export type ImportFormat = (typeof FORMATS)[number];
+/** For the owner of a file of another format. */
+export const FORMATS_READ = `formats that can be imported: ${FORMATS.join(', ')} (--format); convert others to lines of {"messages":[{"role","content"}]}`;
 
 /** A part of the source cannot be imported. The message gives the reason, for the owner of the source. */
 export class BadInput extends Error {
@@ -82,7 +84,7 @@ export interface ImportJob {
   readonly bad: readonly Problem[];
   /** Parts that are left out on purpose. */
   readonly skipped: readonly Problem[];
-  /** Names of members of the source that the metadata had no room for, once for each time. */
+  /** Names of members of the source that had no room, once for each time. */
   readonly leftOut?: readonly string[];
   /** Checkpoint after this job, in units of the source, and the fraction (0 to 1) of the source before it. */
   readonly checkpoint: number;
@@ -127,7 +129,49 @@ export function fitsAsMap(value: object): boolean {
 }
 
 /** Of a channel, as the API has it. */
-export const MAX_PARTICIPANTS = 1_000;
+const MAX_PARTICIPANTS = 1_000;
+/** Of a message, as the API has it. */
+const MAX_MENTIONS = 500;
+/** In the reason; all are counted. */
+const MAX_NAMES = 20;
+
+/** Elements of a list of the source that the API has no room for. */
+export interface Lost {
+  readonly what: 'participants' | 'mentions';
+  readonly count: number;
+  /** Names the first ones. */
+  readonly reason: string;
+}
+
+export function keptParticipants<T>(all: readonly T[], nameOf: (one: T) => string) {
+  return kept({ all, nameOf, most: MAX_PARTICIPANTS, what: 'participants', of: 'a channel' });
+}
+
+export function keptMentions<T>(all: readonly T[], nameOf: (one: T) => string) {
+  return kept({ all, nameOf, most: MAX_MENTIONS, what: 'mentions', of: 'a message' });
+}
+
+interface Bounded<T> {
+  readonly all: readonly T[];
+  readonly nameOf: (one: T) => string;
+  readonly most: number;
+  readonly what: Lost['what'];
+  readonly of: string;
+}
+
+function kept<T>({ all, nameOf, most, what, of }: Bounded<T>): { readonly list: T[]; readonly lost: Lost | null } {
+  const [list, rest] = [all.slice(0, most), all.slice(most)];
+  if (rest.length === 0) return { list, lost: null };
+  const names = rest.slice(0, MAX_NAMES).map((one) => shortName(nameOf(one)));
+  const more = rest.length > MAX_NAMES ? ` and ${rest.length - MAX_NAMES} more` : '';
+  const reason = `${rest.length} of ${all.length} ${what} are left out, because ${of} has at most ${most}: ${names.join(', ')}${more}`;
+  return { list, lost: { what, count: rest.length, reason } };
+}
+
+/** For `leftOut` of a job: the element once for each time. */
+export function timesOf({ what, count }: Lost): string[] {
+  return Array.from({ length: count }, () => what);
+}
 
 const MAX_TEXT = 131_072;
 

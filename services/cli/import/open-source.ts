@@ -1,7 +1,7 @@
 import { open, stat } from 'node:fs/promises';
 
 import { fileProblem } from '../errors.ts';
-import { BadInput, type ImportFormat, type ImportSource } from './import.model.ts';
+import { BadInput, FORMATS_READ, type ImportFormat, type ImportSource } from './import.model.ts';
 import { conversationFilesOf, openFolder, openZip, type ExportFiles } from './export-files.ts';
 import { detectLines, fileOf, openLines } from './lines-source.ts';
 import { openSlack } from './slack-source.ts';
@@ -29,7 +29,7 @@ export async function openSource(path: string, format: ImportFormat | null): Pro
   if (format === 'slack' || /\.zip$/i.test(path) || head === ZIP) return openExport(() => openZip(path), path, format);
   const file = await fileOf(path);
   const detected = format ?? (await detectLines(file));
-  if (detected === null) throw new BadInput(`the format of ${path} is unknown; name it with --format`);
+  if (detected === null) throw new BadInput(`the format of ${path} is unknown; ${FORMATS_READ}`);
   return { format: detected, source: await openLines([file], detected) };
 }
 

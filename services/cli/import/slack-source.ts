@@ -9,6 +9,7 @@ import {
   parseSourceJson,
   type Place,
   type Problem,
+  timesOf,
 } from './import.model.ts';
 import type { ExportFiles } from './export-files.ts';
 import {
@@ -57,7 +58,11 @@ async function sourceOf(files: ExportFiles, open: () => Promise<ExportFiles>): P
     if (!Array.isArray(list)) throw new BadInput(`${files.path}: ${name}: not a list of channels`);
     for (const [index, input] of list.entries()) {
       const place = { file: name, line: index + 1 };
-      await noting(bad, place, () => channels.push(parseSlackChannel(input, kind, people, place)));
+      await noting(bad, place, () => {
+        const parsed = parseSlackChannel(input, kind, people, place);
+        channels.push(parsed);
+        if (parsed.lost !== null) bad.push({ ...place, reason: parsed.lost.reason });
+      });
     }
   }
   const days = await daysOf(files, channels, bad);
@@ -101,7 +106,9 @@ async function* jobsOf({ open, days, people, channels, bad }: SlackExport, from:
   if (from === 0) {
     const empty = { messages: [], bad: [], skipped: [], checkpoint: 0, fraction: 0 };
     yield { ...empty, channel: null, bad };
-    for (const { draft } of channels) yield { ...empty, channel: draft };
+    for (const { draft, lost } of channels) {
+      yield { ...empty, channel: draft, ...(lost !== null && { leftOut: timesOf(lost) }) };
+    }
   }
   const all = days.reduce((sum, { bytes }) => sum + bytes, 0);
   let read = 0;
@@ -134,6 +141,7 @@ async function readDay(files: ExportFiles, { folder, name }: Day, people: SlackP
         if (parsed.kind === 'message') {
           messages.push(parsed.message);
           leftOut.push(...parsed.leftOut);
+          if (parsed.lost !== null) bad.push({ ...place, reason: parsed.lost.reason });
         } else skipped.push({ ...place, reason: parsed.reason });
       });
     }

@@ -302,6 +302,17 @@ describe("Slack's messages", () => {
   });
 });
 
+it('a message names the mentions that it has no room for', () => {
+  const text = Array.from({ length: 530 }, (_, n) => `<@W${n}>`).join(' ');
+  const parsed = said({ text });
+  if (parsed.kind !== 'message') throw new Error(parsed.reason);
+  expect(parsed.message.body.invocation_config?.mentions).toHaveLength(500);
+  expect(parsed.lost).toMatchObject({ what: 'mentions', count: 30 });
+  expect(parsed.lost?.reason).toMatch(
+    /^30 of 530 mentions are left out, because a message has at most 500: W500, W501, .*, W519 and 10 more$/,
+  );
+});
+
 describe("Slack's lists", () => {
   it('make channels with their members', () => {
     const { draft } = parseSlackChannel(
@@ -315,6 +326,17 @@ describe("Slack's lists", () => {
       'external_agent',
       'non_authenticated_user',
     ]);
+  });
+
+  it('name the members that a channel has no room for', () => {
+    const members = Array.from({ length: 1_003 }, (_, n) => `U${n}`);
+    const { draft, lost } = parseSlackChannel({ id: 'C1', name: 'general', members }, 'channel', people, place);
+    expect(draft.body.participants).toHaveLength(1_000);
+    expect(lost).toEqual({
+      what: 'participants',
+      count: 3,
+      reason: '3 of 1003 participants are left out, because a channel has at most 1000: U1000, U1001, U1002',
+    });
   });
 
   it('name direct messages by their members, and say of what kind they are', () => {

@@ -11,17 +11,18 @@ import {
   BadInput,
   type ChannelDraft,
   checkedMessage,
-  MAX_PARTICIPANTS,
+  keptMentions,
+  keptParticipants,
+  type Lost,
   type MessageDraft,
   parsedBy,
   type Place,
   shortName,
   sourceTime,
   textItems,
+  timesOf,
 } from './import.model.ts';
 import { fileItem, markupOf, readSlackText, type SlackPerson } from './slack-content.ts';
-
-const MAX_MENTIONS = 500;
 
 const profile = z.looseObject({
   email: z.string().nullish(),
@@ -70,6 +71,8 @@ export interface SlackChannel {
   /** Names that the folder of its days may have, the most certain one first. */
   readonly folders: readonly string[];
   readonly draft: ChannelDraft;
+  /** Members that the channel has no room for. */
+  readonly lost: Lost | null;
 }
 
 /** The lists of an export, and the kinds of their conversations. */
@@ -114,11 +117,12 @@ export function parseSlackChannel(input: unknown, kind: SlackKind, people: Slack
   const parsed = channel.safeParse(input);
   if (!parsed.success) throw new BadInput('not a channel: it needs an id');
   const { id, name, members, topic, purpose } = parsed.data;
-  const named = (members ?? []).map((member) => people.get(member)?.name ?? member);
+  const nameOf = (member: string): string => people.get(member)?.name ?? member;
+  const { list, lost } = keptParticipants(members ?? [], nameOf);
   const body = createChannelBody.safeParse({
-    name: name ?? (shortName(named.join(', ')) || id),
+    name: name ?? (shortName((members ?? []).map(nameOf).join(', ')) || id),
     channel_type: 'collaboration',
-    participants: (members ?? []).slice(0, MAX_PARTICIPANTS).map((member) => participantOf(people.get(member), member)),
+    participants: list.map((member) => participantOf(people.get(member), member)),
     meta_data: {
       source_format: 'slack',
       source_id: id,
@@ -128,7 +132,7 @@ export function parseSlackChannel(input: unknown, kind: SlackKind, people: Slack
     },
   });
   if (!body.success) throw new BadInput(body.error.issues[0]?.message ?? 'not a channel');
-  return { folders: name ? [id, name] : [id], draft: { key: `slack\n${id}`, place, body: body.data } };
+  return { folders: name ? [id, name] : [id], draft: { key: `slack\n${id}`, place, body: body.data }, lost };
 }
 
 /** Members that are read above, and those that repeat other messages, or say what one person has read. */
@@ -140,7 +144,13 @@ const KNOWN = new Set(
 );
 
 export type SlackMessage =
-  | { readonly kind: 'message'; readonly message: MessageDraft; readonly leftOut: readonly string[] }
+  | {
+      readonly kind: 'message';
+      readonly message: MessageDraft;
+      readonly leftOut: readonly string[];
+      /** Mentions that the message has no room for. */
+      readonly lost: Lost | null;
+    }
   | { readonly kind: 'skipped'; readonly reason: string };
 
 /** @throws BadInput */
@@ -148,7 +158,8 @@ export function parseSlackMessage(input: unknown, people: SlackPeople, place: Pl
   const one = parsedBy(message, input);
   const reason = LEFT_OUT.get(one.subtype ?? '');
   if (reason !== undefined) return { kind: 'skipped', reason };
-  const { text: plain, mentions } = readSlackText(markupOf(one), people);
+  const { text: plain, mentions: all } = readSlackText(markupOf(one), people);
+  const { list: mentions, lost } = keptMentions(all, ({ identifier }) => identifier);
   // Until 2018, a message had at most one file.
   const files = one.files ?? (one.file ? [one.file] : []);
   const content = [...textItems(plain), ...files.map(fileItem)];
@@ -156,17 +167,18 @@ export function parseSlackMessage(input: unknown, people: SlackPeople, place: Pl
     return { kind: 'skipped', reason: `a message without text or files${one.subtype ? ` (${one.subtype})` : ''}` };
   }
   const replyTo = one.thread_ts && one.thread_ts !== one.ts ? one.thread_ts : null;
-  const leftOut: string[] = [];
+  const leftOut = lost === null ? [] : timesOf(lost);
   const others = Object.fromEntries(Object.entries(one).filter(([name]) => !KNOWN.has(name)));
   const body = checkedMessage({
     ...senderOf(one, people),
     content,
     metadata: withSourceFields(metadataOf(one), others, leftOut),
-    ...(mentions.length > 0 && { invocation_config: { mentions: mentions.slice(0, MAX_MENTIONS) } }),
+    ...(mentions.length > 0 && { invocation_config: { mentions } }),
   });
   return {
     kind: 'message',
     leftOut,
+    lost,
     message: { place, key: `ts ${one.ts}`, parentKey: replyTo && `ts ${replyTo}`, parentMayBeMissing: true, body },
   };
 }

@@ -262,7 +262,7 @@ describe('parley import', () => {
       'parley: bad.jsonl:2: not JSON',
       expect.stringMatching(/^parley: bad\.jsonl:4: message 1: role: /),
       'parley: bad.jsonl:6: not a JSON object',
-      'parley: 3 bad lines were left out; the rest was imported',
+      'parley: 3 bad lines were left out, in whole or in part; the rest was imported',
     ]);
     expect(await channelsOf(key)).toHaveLength(2);
   });
@@ -396,10 +396,36 @@ describe('parley import', () => {
     await writeFile(path, 'hello\n');
     const forced = await parley('import', path, '--format', 'openai');
     expect(forced.exitCode).toBe(1);
-    expect(forced.stderr).toMatch(/nothing\.jsonl:1: not JSON\nparley: nothing could be imported\n$/);
+    expect(forced.stderr).toMatch(/nothing\.jsonl:1: not JSON\nparley: nothing could be imported; formats .*\n$/);
     const unknown = await parley('import', path);
     expect(unknown).toMatchObject({ exitCode: 1, stdout: '' });
     expect(unknown.stderr).toMatch(/the format of .* is unknown/);
+  });
+
+  it.each([
+    ['Alpaca', { instruction: 'Say hello', input: '', output: 'Hello!' }],
+    ['OASST', { message_id: '1', parent_id: null, text: 'Hi', role: 'prompter', lang: 'en' }],
+    ['a tree of OASST', { message_tree_id: '1', prompt: { text: 'Hi', role: 'prompter', replies: [] } }],
+    ['LibreChat', { conversationId: '1', title: 'A', messages: [{ messageId: '1', text: 'Hi', sender: 'User' }] }],
+    ['Open WebUI', [{ id: '1', title: 'A', chat: { history: { messages: {} }, messages: [] } }]],
+  ])('names the formats that it reads for %s, which is none of them', { timeout: 60_000 }, async (_, value) => {
+    const path = join(work, 'foreign.json');
+    await writeFile(path, JSON.stringify(value));
+    const { exitCode, stderr } = await parley('import', path);
+    expect(exitCode).toBe(1);
+    for (const format of ['slack', 'chatgpt', 'sharegpt', 'openai', 'parley']) expect(stderr).toContain(format);
+  });
+
+  it('names and counts participants beyond those of a channel', { timeout: 60_000 }, async () => {
+    const { id } = await organization();
+    const path = join(work, 'crowd.jsonl');
+    const messages = Array.from({ length: 1_002 }, (_, n) => ({ role: 'user', name: `guest ${n}`, content: 'hi' }));
+    await writeFile(path, JSON.stringify({ messages }));
+    const { exitCode, stdout, stderr } = await parley('import', path, '-o', id);
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(/^imported +1002$/m);
+    expect(stdout).toMatch(/^left_out +participants \(2\)$/m);
+    expect(stderr).toMatch(/crowd\.jsonl:1: 2 of 1002 participants are left out.*: guest 1000, guest 1001\n/);
   });
 });
 

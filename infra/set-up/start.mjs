@@ -15,6 +15,6 @@ await tellErrors(async () => {
 /** Asks the pinned Node: an older one that runs this script cannot import TypeScript. */
 function startOf(node) {
   const file = pathToFileURL(join(root, 'libs/platform/config/node-flags.ts'));
-  const code = `import { nodeStart } from '${file}'; console.log(JSON.stringify(nodeStart(process.env.PARLEY_NODE_FLAGS)));`;
+  const code = `import { nodeStart } from '${file}'; console.log(JSON.stringify(nodeStart(process.env)));`;
   return JSON.parse(spawnSync(node, ['--input-type=module', '--eval', code], { encoding: 'utf8' }).stdout);
 }

@@ -39,7 +39,7 @@ function servesUntilStopped(name: string | undefined): boolean {
  */
 function withFlags(): void {
   const [, main = ''] = process.argv;
-  const { flags, environment } = nodeStart(process.env['PARLEY_NODE_FLAGS']);
+  const { flags, environment } = nodeStart(process.env);
   if (process.execArgv.length > 0 || flags.length === 0) return;
   const args = [process.execPath, ...flags, main, ...process.argv.slice(2)];
   // Not available on every system.

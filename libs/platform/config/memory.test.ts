@@ -12,7 +12,7 @@ it.each([256, 384, 512, 768, 1024, 1536, 2048, 4096, 16_384])('everything fits i
   const redis = redisMemory(limit) ?? Infinity;
   expect(redis).toBeGreaterThanOrEqual(limit * 0.19);
   expect(redis).toBeLessThan(limit * 0.6);
-  const { flags } = nodeStart(undefined, limit);
+  const { flags } = nodeStart({}, limit);
   const semiSpace = Number(/--max-semi-space-size=(\d+)/.exec(flags.join(' '))?.[1]) * MIB;
   // Three in each of two threads.
   expect(6 * semiSpace).toBeLessThanOrEqual(limit / 5);
@@ -22,13 +22,16 @@ it.each([256, 384, 512, 768, 1024, 1536, 2048, 4096, 16_384])('everything fits i
 
 it('without a limit, the sizes are the tuned ones, and Redis has no bound', () => {
   expect(withinMemory(64 * MIB, 64 * 1024 * MIB)).toBe(64 * MIB);
-  const start = nodeStart(undefined, 4096 * MIB);
+  const start = nodeStart({}, 4096 * MIB);
   expect([start.flags.join(' '), start.environment]).toEqual([DEFAULT_NODE_FLAGS, {}]);
 });
 
 it('given flags replace those of the limit, and its other settings stay', () => {
-  const small = nodeStart(undefined, 512 * MIB);
-  const given = nodeStart(' --max-old-space-size=80  --trace-gc ', 512 * MIB);
+  const small = nodeStart({}, 512 * MIB);
+  const given = nodeStart({ PARLEY_NODE_FLAGS: ' --max-old-space-size=80  --trace-gc ' }, 512 * MIB);
   expect(given).toEqual({ ...small, flags: ['--max-old-space-size=80', '--trace-gc'] });
   expect(small.environment).toMatchObject({ MALLOC_ARENA_MAX: '2' });
+  // Node prefers its arguments to NODE_OPTIONS.
+  const { flags } = nodeStart({ NODE_OPTIONS: '--max-old-space-size=300 --require ./x.js' }, 512 * MIB);
+  expect(flags).toEqual(small.flags.filter((flag) => !flag.startsWith('--max-old-space-size')));
 });

@@ -16,6 +16,8 @@ const MIB = 1024 ** 2;
 /** From here on, flags and caches are those of a machine without a limit. */
 export const AMPLE_BYTES = 2048 * MIB;
 
+type Given = Readonly<Partial<Record<'PARLEY_NODE_FLAGS' | 'NODE_OPTIONS', string>>>;
+
 /** How Node is started for serving. */
 export interface NodeStart {
   readonly flags: readonly string[];
@@ -24,7 +26,7 @@ export interface NodeStart {
 }
 
 /**
- * The given flags (`PARLEY_NODE_FLAGS`), or those that fit the limit. `infra/set-up/start.mjs` runs this file by
+ * The given flags (`PARLEY_NODE_FLAGS`), or those that fit the limit, without those that `NODE_OPTIONS` has. `infra/set-up/start.mjs` runs this file by
  * itself, so it must not import others of Parley.
  *
  * Within a small limit: the young generation has three semi-spaces in each of two threads, 384 MiB by default. The
@@ -32,11 +34,19 @@ export interface NodeStart {
  * looks at old objects: `--memory-saver-mode` makes it look sooner, for a quarter more processor time. The allocator of C returns freed memory at once,
  * and has fewer arenas.
  */
-export function nodeStart(given: string | undefined, limit = memoryLimit()): NodeStart {
+export function nodeStart(
+  { PARLEY_NODE_FLAGS: given, NODE_OPTIONS: others = '' }: Given,
+  limit = memoryLimit(),
+): NodeStart {
   const isAmple = limit === undefined || limit >= AMPLE_BYTES;
   const flags = given || (isAmple ? DEFAULT_NODE_FLAGS : smallFlags(limit));
-  return { flags: flags.split(/\s+/).filter(Boolean), environment: isAmple ? {} : SMALL_ALLOCATOR };
+  // Node prefers its arguments to NODE_OPTIONS.
+  const isOwn = (flag: string): boolean => flag !== '' && !others.includes(nameOf(flag));
+  const own = flags.split(/\s+/).filter(given ? Boolean : isOwn);
+  return { flags: own, environment: isAmple ? {} : SMALL_ALLOCATOR };
 }
+
+const nameOf = (flag: string): string => flag.split('=')[0] ?? '';
 
 const SMALL_ALLOCATOR = {
   MALLOC_ARENA_MAX: '2',

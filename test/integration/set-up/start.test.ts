@@ -150,13 +150,23 @@ describe('npm start', { timeout: 120_000 }, () => {
 
   it('runs Parley with the flags of the configuration', async () => {
     await startParley();
-    expect(await flagsOfParley()).toEqual(nodeStart(undefined).flags);
+    expect(await flagsOfParley()).toEqual(nodeStart({}).flags);
+  });
+
+  it('connects directly to its own stores, whatever proxy the environment names', async () => {
+    const nobody = `http://127.0.0.1:${await freePort()}`;
+    const port = await freePort();
+    const proxies = { http_proxy: nobody, https_proxy: nobody, HTTP_PROXY: nobody, HTTPS_PROXY: nobody };
+    const parley = await startParley({ ...proxies, NODE_USE_ENV_PROXY: '1', PORT: String(port) });
+    expect(parley.output()).toContain('API key');
+    const isReady = async () => (await fetch(`http://127.0.0.1:${port}/health/ready`)).ok;
+    await eventually(isReady);
   });
 
   const small = memoryGroup(512 * 1024 ** 2);
   it.skipIf(small === null)('fits Node, its allocator and Redis into the limit of the system', async () => {
     const parley = await startParley({}, small!);
-    const start = nodeStart(undefined, 512 * 1024 ** 2);
+    const start = nodeStart({}, 512 * 1024 ** 2);
     expect(start.flags).toContain('--memory-saver-mode');
     expect(await flagsOfParley()).toEqual(start.flags);
     const environment = await wordsOf('environ');

@@ -1,4 +1,5 @@
 import { EventStoreDBClient } from '@eventstore/db-client';
+import { Channel, type ChannelCredentials, type ChannelOptions } from '@grpc/grpc-js';
 import { parseEventStoreUrl, type EventStoreUrl } from '#libs/platform/config/index.ts';
 import { method } from './client-guard.ts';
 
@@ -47,10 +48,37 @@ function sendWithEveryCall(client: EventStoreDBClient, authorization: string): v
 /** @param url without a password, or accepted without it before */
 function open(url: string): EventStoreDBClient {
   try {
-    return EventStoreDBClient.connectionString(url);
+    return connectedDirectly(EventStoreDBClient.connectionString(url));
   } catch (error) {
     throw new Error(`the event store URL is not valid: ${error instanceof Error ? error.message : String(error)}`, {
       cause: error,
     });
   }
+}
+
+/**
+ * The gRPC library takes every address to the proxy of `http_proxy`, `https_proxy` or `grpc_proxy`, that of the embedded
+ * event store included, and the client cannot switch that off: the channel that it makes is replaced by a direct one
+ * before it connects.
+ */
+function connectedDirectly(client: EventStoreDBClient): EventStoreDBClient {
+  const resolveUri: () => Promise<string> = method(client, 'resolveUri');
+  const createChannel: () => Promise<Channel> = method(client, 'createChannel');
+  let uri = '';
+  Reflect.set(client, 'resolveUri', async () => (uri = await resolveUri()));
+  Reflect.set(client, 'createChannel', async () => {
+    const made = await createChannel();
+    const { credentials, options } = internalsOf(made);
+    made.close();
+    const direct = Object.entries(options).filter(([name]) => !name.startsWith('grpc.http_connect_'));
+    return new Channel(uri, credentials, { ...Object.fromEntries(direct), 'grpc.enable_http_proxy': 0 });
+  });
+  return client;
+}
+
+function internalsOf(channel: Channel): { readonly credentials: ChannelCredentials; readonly options: ChannelOptions } {
+  const found: unknown = Reflect.get(channel, 'internalChannel');
+  if (typeof found !== 'object' || found === null || !('credentials' in found) || !('options' in found))
+    throw new TypeError('this version of @grpc/grpc-js has another kind of channel');
+  return found as ReturnType<typeof internalsOf>;
 }

@@ -19,6 +19,7 @@ import { mediaBenchmark } from './media.benchmark.ts';
 import { memoryBenchmark } from './memory.benchmark.ts';
 import { participantsBenchmark } from './participants.benchmark.ts';
 import { httpCommandBenchmarks } from './commands-over-http.benchmark.ts';
+import { postsMemoryBenchmark } from './posts-memory.benchmark.ts';
 import { postToFrameBenchmarks } from './post-to-frame.benchmark.ts';
 import { projectorsBenchmark } from './projectors.benchmark.ts';
 import { rebuildBenchmark } from './rebuild.benchmark.ts';
@@ -50,6 +51,7 @@ const BENCHMARKS = [
   fanOutTickBenchmark,
   fanOutServersBenchmark,
   memoryBenchmark,
+  postsMemoryBenchmark,
   busyChannelsBenchmark,
   ...postToFrameBenchmarks,
   handshakeBenchmark,

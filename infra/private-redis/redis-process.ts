@@ -130,7 +130,7 @@ function redisConfig({ dataDir, port, password, extraConfig = [] }: RedisProcess
     // Where the system's memory ends, it ends the child that rewrites the file, or else Redis, and not Parley: both start
     // again, and Parley serves meanwhile. A process may always make itself the likelier one.
     'oom-score-adj yes',
-    'oom-score-adj-values 400 400 800',
+    'oom-score-adj-values 800 800 1000',
     'loglevel notice',
     ...(password === undefined ? ['protected-mode yes'] : [`requirepass ${password}`]),
     ...extraConfig,

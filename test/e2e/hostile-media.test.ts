@@ -19,7 +19,7 @@ const BOMBS = Number(process.env['HOSTILE_PDFS'] ?? 4);
 /** Each of them may take ten seconds. */
 const TIMEOUT_MS = 150_000 + BOMBS * 15_000;
 /** As within a small limit of memory: without one, the young generation alone may take 128 MiB more. */
-const FLAGS = nodeStart(undefined, 768 * MIB).flags.join(' ');
+const FLAGS = nodeStart({}, 768 * MIB).flags.join(' ');
 
 let dataDir: string;
 let api: DocumentsApi;

@@ -93,7 +93,9 @@ export const environment = z.object({
   PARLEY_NODE_FLAGS: z
     .string()
     .prefault(DEFAULT_NODE_FLAGS)
-    .describe('Node flags of the process that `npm start` or `npx parley <role>` starts.'),
+    .describe(
+      'Node flags of the process that `npm start` or `npx parley <role>` starts; within less than 2 GiB, others that fit.',
+    ),
   PARLEY_COMMAND: z
     .string()
     .prefault('npx parley')

@@ -5,9 +5,9 @@ import { AMPLE_BYTES, memoryLimit } from './node-flags.ts';
 
 const GIB = 1024 ** 3;
 
-/** The bound of a cache: `bytes` where memory is ample, else the same share of the limit. */
-export function withinMemory(bytes: number, limit = memoryLimit()): number {
-  return Math.floor(bytes * Math.min(1, (limit ?? AMPLE_BYTES) / AMPLE_BYTES));
+/** The bound of a cache in bytes, or of a batch in events: `most` where memory is ample, else the same share of the limit. */
+export function withinMemory(most: number, limit = memoryLimit()): number {
+  return Math.floor(most * Math.min(1, (limit ?? AMPLE_BYTES) / AMPLE_BYTES));
 }
 
 /**

@@ -1,4 +1,6 @@
 import type { GlobalPosition, StreamRevision } from '#libs/kernel/event.ts';
+import { withinMemory } from '#libs/platform/config/index.ts';
+
 import type { StoredEvent } from './event-store.ts';
 
 /** How far one partition of a feed was processed, in two independent ways. */
@@ -96,7 +98,7 @@ export interface PartitionedFeed extends EventFeed<ReadCheckpoints> {
   ends(upTo?: GlobalPosition | null): Promise<readonly PartitionEnd[] | null>;
 }
 
-export const DEFAULT_MAX_BATCH = 500;
+export const DEFAULT_MAX_BATCH = withinMemory(500);
 
 /** @throws TypeError for no prefix, an empty one, or one of system streams; RangeError for an invalid batch size */
 export function checkFeedOptions(options: Pick<FeedOptions<unknown>, 'streamPrefixes' | 'maxBatch'>): void {

@@ -1,6 +1,7 @@
 import type { ResolvedEvent } from '@eventstore/db-client';
 import { sequenceOf, streamRevision, type StreamRevision } from '#libs/kernel/event.ts';
 import { Fault, outcomeUnknown, storeUnavailable, StreamGone } from '#libs/kernel/faults.ts';
+import { withinMemory } from '#libs/platform/config/index.ts';
 import { within } from '#libs/platform/lifecycle/index.ts';
 import { appendError, isConflict, isIndefinite, isMissingStream, readFault } from './client-errors.ts';
 import type { EventStoreConnection } from './connection.ts';
@@ -16,7 +17,7 @@ const CLOCK_TOLERANCE_MS = 3000;
 /** For each next event of a read. */
 const READ_DEADLINE_MS = 3000;
 /** Events that a read buffers. */
-const READ_AHEAD = 256;
+const READ_AHEAD = withinMemory(256);
 /** Total size of unanswered appends; further ones are refused. */
 const MAX_UNANSWERED_BYTES = 64 * 1024 * 1024;
 

@@ -19,7 +19,8 @@ import { type AnyProjection, foldRun, GAP, lastRevision, runOf, type StoredRun }
 import { organizationOf } from './stream-owner.ts';
 import { UnappliedEntities } from './unapplied-entities.ts';
 
-const PAGE = 500;
+/** Events of one entity that are folded and written at a time. */
+const PAGE = withinMemory(500);
 const GAP_ATTEMPTS = 5;
 const FOLDED_BYTES = withinMemory(48 * 1024 * 1024);
 

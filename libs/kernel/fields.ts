@@ -6,8 +6,8 @@ import { z } from 'zod';
 
 type Schema = z.ZodType | undefined;
 
-/** A member that is stored under a name of its own. */
-interface Field<Name extends string, Stored extends z.ZodType, Input extends Schema> {
+/** A member that is stored under a name of its own. Exported, as are the two below, for the declarations of the package. */
+export interface Field<Name extends string, Stored extends z.ZodType, Input extends Schema> {
   readonly name: Name;
   readonly stored: Stored;
   readonly output: z.ZodType;
@@ -17,13 +17,13 @@ interface Field<Name extends string, Stored extends z.ZodType, Input extends Sch
 }
 
 /** A member that follows from the state. */
-interface Shown<State> {
+export interface Shown<State> {
   readonly output: z.ZodType;
   readonly from: (state: State) => unknown;
 }
 
 /** An object of the API whose members are stored one by one. */
-interface Group<Members extends Rows> {
+export interface Group<Members extends Rows> {
   readonly members: Members;
 }
 

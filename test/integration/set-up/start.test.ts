@@ -6,7 +6,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { findRunning } from '#infra/data-folder/index.ts';
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { redisProcessesIn } from '#infra/private-redis/orphans.ts';
@@ -164,6 +164,7 @@ describe('npm start', { timeout: 120_000 }, () => {
   });
 
   const small = memoryGroup(512 * 1024 ** 2);
+  afterAll(() => small?.remove());
   it.skipIf(small === null)('fits Node, its allocator and Redis into the limit of the system', async () => {
     const parley = await startParley({}, small!);
     const start = nodeStart({}, 512 * 1024 ** 2);
@@ -177,7 +178,6 @@ describe('npm start', { timeout: 120_000 }, () => {
     expect(Number(ofRedis[0])).toBeGreaterThan(Number(ofParley[0]));
     parley.child.kill('SIGTERM');
     expect(await parley.exit).toEqual({ code: 0, signal: null });
-    await small!.remove();
   });
 });
 

@@ -81,12 +81,14 @@ describe('CommandOutbox', () => {
       const sent = outbox.add('run.cancel', undefined, 'a');
       outbox.take(0, LIMIT);
       const unsent = outbox.add('run.cancel', undefined, 'b');
+      const typing = outbox.add('typing', undefined, 'c');
       const reasons = Promise.all([sent, unsent].map((answer) => answer.catch((error: Error) => error.message)));
       await vi.advanceTimersByTimeAsync(5_000);
       expect(await reasons).toEqual([
         'command a was sent but not answered within 5 s',
         'command b was not sent within 5 s',
       ]);
+      expect(await typing).toEqual({ id: 'c', seq: null });
       expect(outbox.isEmpty).toBe(true);
     } finally {
       vi.useRealTimers();

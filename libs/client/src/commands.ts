@@ -110,7 +110,10 @@ export class CommandOutbox {
   #expire(id: string): void {
     const fate = this.#pending.get(id)?.attempted === true ? 'was sent but not answered' : 'was not sent';
     const seconds = this.#answerWithinMs / 1_000;
-    this.#remove(id)?.reject(new CommandError('timeout', `command ${id} ${fate} within ${seconds} s`));
+    const command = this.#remove(id);
+    // Programs do not wait for it.
+    if (command?.isTransient === true) return command.resolve({ id, seq: null });
+    command?.reject(new CommandError('timeout', `command ${id} ${fate} within ${seconds} s`));
   }
 
   #remove(id: string): Pending | undefined {

@@ -75,13 +75,13 @@ it('a changed application counts for the posts of other processes', async () => 
   const command = () => ({ ...serviceCommand(id), organizationId: id });
   const data = { id, name: 'tenant', application: 'app_main', ownerUserId: null } as const;
   await first.organizations.create(command(), id, { type: 'OrganizationCreated.v1', data });
-  const { application } = second.interactions.directory;
+  const { directory } = second.interactions;
   const { stop } = second.startAuthenticator();
   // It is then not read again before an announcement.
   await eventually(() => second.keyChanges.areReceivedSince(performance.now(), 60_000));
-  expect(await application(id)).toBe('app_main');
+  expect(await directory.application(id)).toBe('app_main');
   await first.organizations.update(command(), id, (one) => decideUpdate(one, { application: 'health' }));
   await first.keyChanges.announceOrganization();
-  await eventually(async () => expect(await application(id)).toBe('health'));
+  await eventually(async () => expect(await directory.application(id)).toBe('health'));
   stop();
 });

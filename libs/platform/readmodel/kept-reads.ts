@@ -1,5 +1,5 @@
 import { withinMemory } from '#libs/platform/config/index.ts';
-import { LRUCache } from 'lru-cache';
+import { ByteCache } from '#libs/platform/streams/index.ts';
 
 const MAX_BYTES = withinMemory(64 * 1024 * 1024);
 /** Memory of a result beside its bytes: its objects, its key, and unused parts of its block. */
@@ -13,7 +13,7 @@ export interface KeptRead<T> {
   pack(result: T): readonly [result: T, bytes: number];
 }
 
-/** What is known of a read: that it was run, at which revision of the entity, and its result. */
+/** Notes about a read that was run: the revision of the entity, and the result. */
 export interface KeptResult {
   /** Null if unknown. */
   readonly revision: string | null;
@@ -28,49 +28,26 @@ const RUN_ONCE: KeptResult = { revision: null, result: null, bytes: 0 };
  * Results of reads of entities, each valid while the read model of its entity has the revision that it was read at. The
  * caller reads that revision for every use, so there is nothing to invalidate: a revision identifies what an entity's
  * other keys hold. Results are kept only after a read has found the same revision as the read before, because most reads
- * are run once, and results in an entity that changes all the time are never used. Limited in bytes: the least recently
- * used ones are dropped.
+ * are run once, and results in an entity that changes all the time are never used.
  */
-export class KeptReads {
-  readonly #entries: LRUCache<string, KeptResult>;
-  #evicted = 0;
-
+export class KeptReads extends ByteCache<KeptResult> {
   constructor(maxBytes = MAX_BYTES) {
-    this.#entries = new LRUCache({
-      maxSize: maxBytes,
-      sizeCalculation: ({ bytes }) => ENTRY_BYTES + bytes,
-      dispose: (_entry, _key, reason) => {
-        if (reason === 'evict') this.#evicted += 1;
-      },
-    });
+    super(maxBytes, ({ bytes }) => ENTRY_BYTES + bytes);
   }
 
-  get bytes(): number {
-    return this.#entries.calculatedSize;
-  }
-
-  get size(): number {
-    return this.#entries.size;
-  }
-
-  /** Results that were dropped because of the limit. */
-  get evicted(): number {
-    return this.#evicted;
-  }
-
-  /** Notes that a read runs. @returns what is known from earlier runs; undefined if there was none */
+  /** Notes that a read runs. @returns the notes of earlier runs of the read; undefined before the second run */
   begin(key: string): KeptResult | undefined {
-    const known = this.#entries.get(key);
-    if (known === undefined) this.#entries.set(key, RUN_ONCE);
+    const known = this.entries.get(key);
+    if (known === undefined) this.entries.set(key, RUN_ONCE);
     return known;
   }
 
   /** Notes the revision that a read has found, without its result. */
   note(key: string, revision: string): void {
-    this.#entries.set(key, { ...RUN_ONCE, revision });
+    this.entries.set(key, { ...RUN_ONCE, revision });
   }
 
   keep(key: string, revision: string, [result, bytes]: readonly [result: unknown, bytes: number]): void {
-    this.#entries.set(key, { revision, result, bytes });
+    this.entries.set(key, { revision, result, bytes });
   }
 }

@@ -1,5 +1,6 @@
 /** Streams of one entity or process each: folded, appended to at an exact revision, and kept in memory between commands. */
 export { appendExactly, eventsToAppend } from './append-exactly.ts';
+export { ByteCache } from './byte-cache.ts';
 export {
   emptyTip,
   foldStream,

@@ -1,7 +1,6 @@
-import { LRUCache } from 'lru-cache';
-
 import { withinMemory } from '#libs/platform/config/index.ts';
 
+import { ByteCache } from './byte-cache.ts';
 import type { Tip } from './fold-stream.ts';
 
 const MAX_BYTES = withinMemory(128 * 1024 * 1024);
@@ -36,52 +35,30 @@ interface Entry extends KeptTip {
 }
 
 /**
- * The tips of streams that a process keeps in memory, within one limit in bytes: the least recently used ones are dropped,
- * and read again. A tip is never wrong, only old: who uses it appends at its revision, or reads on from there.
+ * The tips of streams that a process keeps in memory; a dropped tip is read again. A tip is never wrong, only old: its user
+ * appends at its revision, or reads on from there.
  *
  * A state is measured as JSON. That takes as long as the state is large, so it is repeated only after events of about the
  * same size: the cost of an event does not depend on the size of its entity.
  */
-export class TipCache {
-  readonly #entries: LRUCache<string, Entry>;
-  #evicted = 0;
-
+export class TipCache extends ByteCache<Entry> {
   constructor(maxBytes = MAX_BYTES) {
-    this.#entries = new LRUCache({
-      maxSize: maxBytes,
-      sizeCalculation: ({ measured, grown, otherBytes = 0 }) => ENTRY_BYTES + measured + grown + otherBytes,
-      dispose: (_entry, _stream, reason) => {
-        if (reason === 'evict') this.#evicted += 1;
-      },
-    });
-  }
-
-  get bytes(): number {
-    return this.#entries.calculatedSize;
-  }
-
-  get size(): number {
-    return this.#entries.size;
-  }
-
-  /** Tips that were dropped because of the limit. */
-  get evicted(): number {
-    return this.#evicted;
+    super(maxBytes, ({ measured, grown, otherBytes = 0 }) => ENTRY_BYTES + measured + grown + otherBytes);
   }
 
   get(stream: string): KeptTip | undefined {
-    return this.#entries.get(stream);
+    return this.entries.get(stream);
   }
 
-  /** Removes a tip, so that nobody else decides on it, and returns it. */
+  /** Removes a tip and returns it: no other batch decides on it meanwhile. */
   take(stream: string): KeptTip | undefined {
-    const entry = this.#entries.get(stream);
-    this.#entries.delete(stream);
+    const entry = this.entries.get(stream);
+    this.entries.delete(stream);
     return entry;
   }
 
   delete(stream: string): void {
-    this.#entries.delete(stream);
+    this.entries.delete(stream);
   }
 
   /** @param growth null if it is unknown */
@@ -92,6 +69,6 @@ export class TipCache {
     const { measured } = isMeasured
       ? from
       : { measured: (JSON.stringify(kept.tip.state) ?? '').length * BYTES_PER_CHARACTER };
-    this.#entries.set(stream, { ...kept, measured, grown: isMeasured ? grown : 0 });
+    this.entries.set(stream, { ...kept, measured, grown: isMeasured ? grown : 0 });
   }
 }

@@ -43,7 +43,7 @@ import { Directory, userRoutes, Users, usersModule } from '#libs/features/users/
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { CorruptEventError } from '#libs/kernel/faults.ts';
 import { CommandHandler, runnerOfEvents, runnerOfPart } from '#libs/platform/commands/index.ts';
-import { type Config, DEFAULT_PROMPT_LIMITS, DEFAULT_UPLOAD_LIMITS } from '#libs/platform/config/index.ts';
+import { type Config, parseConfig } from '#libs/platform/config/index.ts';
 import { Entities } from '#libs/platform/entity/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import { PublicMessages } from '#libs/platform/live/index.ts';
@@ -113,22 +113,13 @@ export function composeReadModels(platform: Platform, projections = PROJECTIONS)
 /** Settings of features. */
 export type FeatureConfig = Pick<Config, 'embedding' | 'modelContextTokens' | 'relevance' | 'prompts' | 'uploads'>;
 
-/** As without variables. */
-const DEFAULTS: FeatureConfig = {
-  embedding: null,
-  modelContextTokens: 24_000,
-  relevance: { timeoutMs: 5_000 },
-  prompts: DEFAULT_PROMPT_LIMITS,
-  uploads: DEFAULT_UPLOAD_LIMITS,
-};
-
 /** All features on the stores of one process, which creates them once: commands of one channel share one queue. */
 export type Features = ReturnType<typeof composeFeatures>;
 
 // One list, which is read from top to bottom.
 // oxlint-disable-next-line max-lines-per-function
-export function composeFeatures(platform: Platform, config: Partial<FeatureConfig> = {}) {
-  const { embedding, modelContextTokens: maxTokens, relevance, prompts: limits, uploads } = { ...DEFAULTS, ...config };
+export function composeFeatures(platform: Platform, config: FeatureConfig = parseConfig({})) {
+  const { embedding, modelContextTokens: maxTokens, relevance, prompts: limits, uploads } = config;
   const core = openCore(platform, PROJECTIONS);
 
   // 1. Look-ups of other features.

@@ -9,6 +9,6 @@ export type { KafkaConfig, KafkaSasl } from './kafka.ts';
 export { tlsOptionsOf } from './tls-files.ts';
 export type { TlsFiles } from './tls-files.ts';
 export { VERSION } from './version.ts';
-export { DEFAULT_PROMPT_LIMITS, type PromptLimits } from './prompts.ts';
-export { DEFAULT_UPLOAD_LIMITS, type UploadLimits } from './uploads.ts';
+export { type PromptLimits } from './prompts.ts';
+export { type UploadLimits } from './uploads.ts';
 export { bodyMemory, redisMemory, withinMemory } from './memory.ts';

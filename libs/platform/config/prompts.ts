@@ -25,8 +25,6 @@ export interface PromptLimits {
   readonly publicPerAgent: number;
 }
 
-export const DEFAULT_PROMPT_LIMITS: PromptLimits = { timeoutMs: 60_000, publicPerAddress: 20, publicPerAgent: 1_000 };
-
 export function promptConfigOf(values: PromptValues): { readonly prompts: PromptLimits } {
   return {
     prompts: {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
-import type { Finding, Plan, Term } from '#libs/features/knowledge/index.ts';
+import type { Finding, Plan } from '#libs/features/knowledge/index.ts';
 import { describeStoredEvents } from '#test/support/event-samples.ts';
+import { plan, section, term } from '#test/support/findings.ts';
 import { stateAfter } from '#test/support/log-events.ts';
 
 import samples from './report.events.samples.json' with { type: 'json' };
@@ -10,26 +11,6 @@ import { writeReport } from './report.text.ts';
 
 describeStoredEvents('reports', reportCodec, samples, {
   'ReportWritten.v1': { type: 'ReportWritten.v2', data: quoted('# Who runs the warehouse?') },
-});
-
-const term = (word: string, values: Partial<Term> = {}): Term => ({
-  word,
-  weight: 2,
-  found: 'exact',
-  correction: null,
-  ...values,
-});
-const plan = (...terms: Term[]): Plan => ({ graphs: [{ id: 'g', name: 'Company' }], questions: ['?'], terms });
-const section = (name: string, passage: string, values: Partial<Finding> = {}): Finding => ({
-  graphId: 'g',
-  uuid: name,
-  name,
-  labels: ['Section'],
-  summary: null,
-  edge: null,
-  sources: [{ documentId: 'd', name: 'Manual', url: 'https://example.org/a b', passage }],
-  hop: 0,
-  ...values,
 });
 
 function given(...events: ReportEvent[]): Report {

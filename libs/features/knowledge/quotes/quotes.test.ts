@@ -1,29 +1,10 @@
 import { describe, expect, it } from 'vitest';
 
-import type { Finding, Plan, Term } from './finding.ts';
+import { plan, section, term } from '#test/support/findings.ts';
+
 import { findingOf, isRelevant, newFindings, questionsOf } from './findings.ts';
 import { sentencesOf } from './sentences.ts';
 import { occurrenceOf, subjectWords } from './terms.ts';
-
-const term = (word: string, values: Partial<Term> = {}): Term => ({
-  word,
-  weight: 2,
-  found: 'exact',
-  correction: null,
-  ...values,
-});
-const plan = (...terms: Term[]): Plan => ({ graphs: [{ id: 'g', name: 'Company' }], questions: ['?'], terms });
-const section = (name: string, passage: string, values: Partial<Finding> = {}): Finding => ({
-  graphId: 'g',
-  uuid: name,
-  name,
-  labels: ['Section'],
-  summary: null,
-  edge: null,
-  sources: [{ documentId: 'd', name: 'Manual', url: 'https://example.org/a b', passage }],
-  hop: 0,
-  ...values,
-});
 
 describe('the plan of a search', () => {
   it('asks for the query, its parts, and the names in it that the graph has', () => {

@@ -3,7 +3,7 @@ export const MAX_PAUSE_MS = 15_000;
 export interface BackoffOptions {
   /** Upper bound of the first pause, in milliseconds. Default 250. */
   readonly firstMs?: number;
-  /** Upper bound of every pause, in milliseconds, also of one that the server asks for. Default 15,000. */
+  /** Upper bound of every pause, in milliseconds, `Retry-After` included. Default 15,000. */
   readonly maxMs?: number;
 }
 

@@ -64,7 +64,7 @@ describe('CommandOutbox', () => {
     for (let index = 0; index < 200; index++) void outbox.add('run.cancel', undefined, `${index}`);
     expect(ids(outbox, 1_000)).toHaveLength(90);
     expect(outbox.take(31_000, LIMIT)).toEqual({ frames: [], againInMs: 30_000 });
-    // A reconnection does not make it faster: what was sent is sent again, and nothing else.
+    // After a reconnection, the sent commands are repeated, and no further command is sent early.
     outbox.connected();
     expect(ids(outbox, 40_000)).toHaveLength(90);
     expect(ids(outbox, 60_999)).toEqual([]);

@@ -138,7 +138,7 @@ export class ChannelSubscription implements AsyncIterable<ChannelEvent> {
    * Sends a command, again after every lost connection until it is answered; the server runs it once. It does not wait
    * for events to be taken.
    *
-   * `typing` is dropped while it cannot be shown at once, and where it repeats what is shown: it then resolves at once.
+   * A `typing` signal that repeats the last signal, or cannot be sent at once, is dropped: its promise resolves at once.
    *
    * `id` is a UUID, to repeat a command of an earlier run. Default: a new one.
    *

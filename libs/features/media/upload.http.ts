@@ -248,7 +248,7 @@ function stateRoutes(app: HttpApp, { uploads, quota }: UploadRouteParts): void {
       operationId: 'getMediaUpload',
       summary: 'Read how much of a resumable upload has arrived',
       description:
-        'HEAD is for clients that continue: it ends a request that is still sending, and keeps what it has sent.',
+        'Clients call HEAD before they continue: it ends a request that is still sending, and stores the bytes that have arrived.',
       params: uploadParams,
       response: { 200: uploadSchema },
     }),

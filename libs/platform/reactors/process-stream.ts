@@ -13,7 +13,7 @@ import {
   type TipCache,
 } from '#libs/platform/streams/index.ts';
 
-/** What is known of a process beside its state. */
+/** Facts about the stream of a process that its fold does not keep. */
 interface Notes {
   /** When its events were stored, by revision, on the event store's clock. */
   readonly createdMs: ReadonlyMap<StreamRevision, number>;

@@ -13,9 +13,9 @@ import { RunTrace } from './run.trace.ts';
 import { decideShowEnd, hasEnded, RUN, type Run, runCodec, type RunEvent } from './run.ts';
 
 /**
- * What follows from the end of a run, in order: its question ends, its channel shows the end or the run that has asked gets
- * the answer, its inbox is told, and its lane continues. All effects are repeatable commands, so there is nothing to record
- * of the process itself.
+ * The effects of the end of a run, in order: its question ends; its channel shows the end, or the asking run gets the answer;
+ * the inbox of its agent ends the delivery; the next run of its lane may begin. All effects are repeatable commands, so the
+ * reactor records nothing of its own.
  */
 export function runEnds(answering: Answering) {
   const endedRun = async ({ id, organizationId }: EndedProcess): Promise<Run | null> => {

@@ -965,7 +965,7 @@ export interface paths {
         };
         /**
          * Read how much of a resumable upload has arrived
-         * @description HEAD is for clients that continue: it ends a request that is still sending, and keeps what it has sent.
+         * @description Clients call HEAD before they continue: it ends a request that is still sending, and stores the bytes that have arrived.
          */
         get: operations["getMediaUpload"];
         put?: never;

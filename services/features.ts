@@ -11,6 +11,13 @@ import {
   channelRoutes,
   Channels,
   channelsModule,
+  createInteractions,
+  interactionsModule,
+  openBefore,
+  openSequences,
+  createReactions,
+  ReactionAnnotations,
+  reactionsModule,
 } from '#libs/features/channels/index.ts';
 import { crawlEntity, crawlReactors, crawlRoutes, crawlsModule } from '#libs/features/crawls/index.ts';
 import {
@@ -21,12 +28,7 @@ import {
   IngestedDocuments,
   openExtractionPool,
 } from '#libs/features/documents/index.ts';
-import {
-  createInteractions,
-  interactionsModule,
-  openBefore,
-  openSequences,
-} from '#libs/features/interactions/index.ts';
+
 import { KeyAuthenticator, KeyChanges, KeyDirectory, keyRoutes, Keys, keysModule } from '#libs/features/keys/index.ts';
 import { knowledgeModule, openKnowledge } from '#libs/features/knowledge/index.ts';
 import { mediaItemRoutes, MediaItems, mediaModule, mediaReactors } from '#libs/features/media/index.ts';
@@ -36,7 +38,7 @@ import {
   Organizations,
   organizationsModule,
 } from '#libs/features/organizations/index.ts';
-import { createReactions, ReactionAnnotations, reactionsModule } from '#libs/features/reactions/index.ts';
+
 import { createRealtime } from '#libs/features/realtime/index.ts';
 import { reportEntity, reportReactors, reportRoutes, reportsModule } from '#libs/features/reports/index.ts';
 import { Directory, userRoutes, Users, usersModule } from '#libs/features/users/index.ts';

@@ -3,9 +3,9 @@ import calculateSlot from 'cluster-key-slot';
 import { describe, expect, it } from 'vitest';
 
 import { CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
-import { draftKeys, interactionKeys } from '#libs/features/interactions/reads/interaction.keys.ts';
+import { draftKeys, interactionKeys } from '#libs/features/channels/interaction/reads/interaction.keys.ts';
 import { organizationEntity } from '#libs/features/organizations/index.ts';
-import { reactionKeys } from '#libs/features/reactions/reaction.marks.ts';
+import { reactionKeys } from '#libs/features/channels/reaction/reaction.marks.ts';
 import { ephemeralKeys, channelTopic } from '#libs/platform/live/live.keys.ts';
 import { historyKeys } from '#libs/platform/readmodel/history.ts';
 import { entityKeys, listKeys, projectionKeys } from '#libs/platform/readmodel/index.ts';

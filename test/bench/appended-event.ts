@@ -1,6 +1,6 @@
 /** The events that both sides of the append rows write: same type, same data, same metadata, same sizes. */
-import type { ChannelCreated } from '#libs/features/channels/channel.ts';
-import type { InteractionPosted } from '#libs/features/interactions/interaction.events.ts';
+import type { ChannelCreated } from '#libs/features/channels/channel/channel.ts';
+import type { InteractionPosted } from '#libs/features/channels/interaction/interaction.events.ts';
 import { derivedId, type EntityId, newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 

@@ -1,5 +1,5 @@
 /** A log of channels as a server would have written it: many of them active at a time, a few events each turn. */
-import type { ChannelEvent } from '#libs/features/channels/channel.ts';
+import type { ChannelEvent } from '#libs/features/channels/channel/channel.ts';
 import { type StreamRevision, streamRevision } from '#libs/kernel/event.ts';
 import { derivedId, eventIdOf } from '#libs/kernel/ids.ts';
 import { metadataOf } from '#libs/platform/commands/index.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { parseMessages } from '#services/cli/import/messages.format.ts';
-import type { PostInteractionBody } from '#libs/features/interactions/index.ts';
+import type { PostInteractionBody } from '#libs/features/channels/index.ts';
 
 const SAMPLES = join(import.meta.dirname, '../../docs/samples/assistant.jsonl');
 

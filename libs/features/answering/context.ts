@@ -1,14 +1,17 @@
 import type { Agents, AgentTools, Inboxes } from '#libs/features/agents/index.ts';
-import type { Channels, Directories } from '#libs/features/channels/index.ts';
-import type { ExtractionPool } from '#libs/features/documents/index.ts';
 import type {
+  Channels,
+  Directories,
   Drafts,
   InteractionCommands,
   InteractionDirectory,
   InteractionQueries,
-} from '#libs/features/interactions/index.ts';
+  ReactionCommands,
+} from '#libs/features/channels/index.ts';
+import type { ExtractionPool } from '#libs/features/documents/index.ts';
+
 import type { Knowledge } from '#libs/features/knowledge/index.ts';
-import type { ReactionCommands } from '#libs/features/reactions/index.ts';
+
 import type { RealtimeNode } from '#libs/features/realtime/index.ts';
 import type { Directory } from '#libs/features/users/index.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';

@@ -6,7 +6,7 @@ import {
   type InteractionDirectory,
   interactionId,
   interactionToPost,
-} from '#libs/features/interactions/index.ts';
+} from '#libs/features/channels/index.ts';
 import type { Knowledge } from '#libs/features/knowledge/index.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { Blob } from '#libs/platform/blobs/index.ts';

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 
-import { parseInteractionId } from '#libs/features/interactions/index.ts';
+import { parseInteractionId } from '#libs/features/channels/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { Features } from '#services/features.ts';
 

@@ -1,14 +1,17 @@
 /** Posts jobs through the same commands as HTTP. All ids are derived from the source, so a repetition adds nothing. */
-import { type Channels, channelToCreate, type Directories } from '#libs/features/channels/index.ts';
 import {
+  type Channels,
+  channelToCreate,
+  type Directories,
   type InteractionCommands,
   type InteractionDirectory,
   interactionId,
   type InteractionQueries,
   type InteractionResult,
   interactionToPost,
-} from '#libs/features/interactions/index.ts';
-import type { ReactionCommands } from '#libs/features/reactions/index.ts';
+  type ReactionCommands,
+} from '#libs/features/channels/index.ts';
+
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';

@@ -4,10 +4,15 @@
  */
 import type { z } from 'zod';
 
-import type { CreateChannelBody } from '#libs/features/channels/index.ts';
-import { postInteractionBody, type PostInteractionBody } from '#libs/features/interactions/index.ts';
+import {
+  type CreateChannelBody,
+  postInteractionBody,
+  type PostInteractionBody,
+  type Reactor,
+} from '#libs/features/channels/index.ts';
+
 import { admitJson } from '#libs/kernel/text.ts';
-import type { Reactor } from '#libs/features/reactions/index.ts';
+
 import { jsonMap, parseJson, scanJson } from '#libs/platform/http/index.ts';
 
 export const FORMATS = ['slack', 'chatgpt', 'sharegpt', 'openai', 'parley'] as const;

@@ -1,5 +1,5 @@
 /** Answers that are posted incomplete and streamed in parts, one after another: short and long ones in turn. */
-import type { InteractionRef } from '#libs/features/interactions/index.ts';
+import type { InteractionRef } from '#libs/features/channels/index.ts';
 import { sequenceOf } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';

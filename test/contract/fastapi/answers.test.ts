@@ -7,8 +7,8 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
-import { interactionId } from '#libs/features/interactions/index.ts';
-import { publicInteractionEvents } from '#libs/features/interactions/interaction.live.ts';
+import { interactionId } from '#libs/features/channels/index.ts';
+import { publicInteractionEvents } from '#libs/features/channels/interaction/interaction.live.ts';
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
 import type { EventToAppend } from '#libs/platform/eventstore/index.ts';
 import { eventually } from '#test/support/eventually.ts';

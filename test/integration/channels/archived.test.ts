@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import type { ChannelEvent } from '#libs/features/channels/index.ts';
-import { interactionId } from '#libs/features/interactions/index.ts';
+import { type ChannelEvent, interactionId } from '#libs/features/channels/index.ts';
+
 import { type ChannelSequence, streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { readLog } from '#test/support/log-reader.ts';

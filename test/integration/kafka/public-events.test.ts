@@ -28,10 +28,10 @@ const metadata = {
 
 /** One stored event of every type in a channel's stream. */
 async function samples(): Promise<readonly { readonly type: string; readonly data: object }[]> {
-  const files = ['channels/channel', 'interactions/interaction', 'reactions/reaction'];
+  const files = ['channel/channel', 'interaction/interaction', 'reaction/reaction'];
   const found: { type: string; data: object }[] = [];
   for (const file of files) {
-    const text = await readFile(join(FEATURES, `${file}.events.samples.json`), 'utf8');
+    const text = await readFile(join(FEATURES, `channels/${file}.events.samples.json`), 'utf8');
     const byType: Record<string, object> = JSON.parse(text);
     found.push(...Object.entries(byType).map(([type, data]) => ({ type, data })));
   }

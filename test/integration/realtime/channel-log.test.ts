@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { parseInteractionId } from '#libs/features/interactions/index.ts';
+import { parseInteractionId } from '#libs/features/channels/index.ts';
 import { type ChannelSequence, streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import type { EventStore, EventToAppend } from '#libs/platform/eventstore/index.ts';

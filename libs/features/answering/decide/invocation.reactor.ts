@@ -1,11 +1,13 @@
 import type { Agent } from '#libs/features/agents/index.ts';
-import { CHANNEL, type ChannelState } from '#libs/features/channels/index.ts';
 import {
+  CHANNEL,
+  type ChannelState,
   interactionCodec,
   type InteractionEvent,
   interactionId,
   parseInteractionId,
-} from '#libs/features/interactions/index.ts';
+} from '#libs/features/channels/index.ts';
+
 import {
   type ChannelSequence,
   sequenceOf,

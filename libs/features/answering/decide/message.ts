@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-import { type InteractionPosted, parseInteractionId } from '#libs/features/interactions/index.ts';
+import { type InteractionPosted, parseInteractionId } from '#libs/features/channels/index.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 

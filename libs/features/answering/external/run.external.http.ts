@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 
 import { requireAgent } from '#libs/features/agents/index.ts';
-import type { InteractionRef } from '#libs/features/interactions/index.ts';
+import type { InteractionRef } from '#libs/features/channels/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { EntityReplies, type RejectionErrors } from '#libs/platform/entity/index.ts';
 import {

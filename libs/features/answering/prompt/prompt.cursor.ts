@@ -2,8 +2,8 @@ import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 
 import type { Agent } from '#libs/features/agents/index.ts';
-import { CHANNEL } from '#libs/features/channels/index.ts';
-import { interactionCodec, interactionId, parseInteractionId } from '#libs/features/interactions/index.ts';
+import { CHANNEL, interactionCodec, interactionId, parseInteractionId } from '#libs/features/channels/index.ts';
+
 import { invocationId } from '../decide/invocation.ts';
 import { type EventMetadata, sequenceOf, streamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';

@@ -1,11 +1,14 @@
 import type { Agent } from '#libs/features/agents/index.ts';
-import { type ChannelCreated, channelToCreate, type CreateChannelBody } from '#libs/features/channels/index.ts';
 import {
+  type ChannelCreated,
+  channelToCreate,
+  type CreateChannelBody,
   interactionId,
   type InteractionRef,
   interactionToPost,
   type PostInteractionBody,
-} from '#libs/features/interactions/index.ts';
+} from '#libs/features/channels/index.ts';
+
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import { faultAfterWrite } from '#libs/kernel/faults.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';

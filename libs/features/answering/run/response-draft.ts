@@ -1,4 +1,4 @@
-import type { InteractionRef } from '#libs/features/interactions/index.ts';
+import type { InteractionRef } from '#libs/features/channels/index.ts';
 
 import type { RunInChannel } from './run.channel.ts';
 

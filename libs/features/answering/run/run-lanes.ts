@@ -1,5 +1,5 @@
 /* How runs of one agent in one channel follow each other. */
-import { parseInteractionId } from '#libs/features/interactions/index.ts';
+import { parseInteractionId } from '#libs/features/channels/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 

@@ -6,7 +6,7 @@ import {
   type InteractionRef,
   parseInteractionId,
   type PostResult,
-} from '#libs/features/interactions/index.ts';
+} from '#libs/features/channels/index.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-import { type InteractionQueries, parseInteractionId } from '#libs/features/interactions/index.ts';
+import { type InteractionQueries, parseInteractionId } from '#libs/features/channels/index.ts';
 import { type ModelMessage, untrusted } from '#libs/platform/model/index.ts';
 
 import type { Run } from './run.ts';

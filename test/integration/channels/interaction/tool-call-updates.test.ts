@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { MAX_TOOL_CALLS, UPDATE_TTL_MS } from '#libs/features/interactions/tool-call-updates.ts';
+import { MAX_TOOL_CALLS, UPDATE_TTL_MS } from '#libs/features/channels/interaction/tool-call-updates.ts';
 import { ephemeralKeys } from '#libs/platform/live/live.keys.ts';
 import { READ_MODELS_PREFIX } from '#libs/platform/readmodel/index.ts';
 import { eventually } from '#test/support/eventually.ts';

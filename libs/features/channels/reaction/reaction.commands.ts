@@ -1,6 +1,7 @@
 import { z } from 'zod';
 
-import { interactionKeys, type InteractionRef } from '#libs/features/interactions/index.ts';
+import { interactionKeys } from '../interaction/reads/interaction.keys.ts';
+import type { InteractionRef } from '../interaction/interaction.id.ts';
 import { type Caller, UNAUTHENTICATED } from '#libs/kernel/acting.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';

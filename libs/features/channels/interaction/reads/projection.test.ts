@@ -1,4 +1,4 @@
-import { CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
+import { CHANNEL_READ_MODEL } from '../../channel/channel.ts';
 import { expect, test } from 'vitest';
 
 import { foldEvents } from '#libs/kernel/decider.ts';

@@ -4,8 +4,8 @@
  */
 import { z } from 'zod';
 
-import { CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
-import { interactionKeysOf } from '#libs/features/interactions/index.ts';
+import { CHANNEL_READ_MODEL } from '../channel/channel.ts';
+import { interactionKeysOf } from '../interaction/reads/interaction.keys.ts';
 import { sequenceOf, type ChannelSequence, type StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { entityKeys, type EntityKeys } from '#libs/platform/readmodel/index.ts';

@@ -1,5 +1,5 @@
 /** Additions to interactions: reactions, agents' read receipts, dismissals of the mention-invite prompt. */
-import type { InteractionQueries } from '#libs/features/interactions/index.ts';
+import type { InteractionQueries } from '../interaction/reads/queries.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import { withFrames } from '#libs/platform/readmodel/index.ts';
 import type { Module } from '#libs/platform/runtime/index.ts';
@@ -7,11 +7,7 @@ import type { Module } from '#libs/platform/runtime/index.ts';
 import { ReactionCommands, type ReactionRunner, type ReactorNames } from './reaction.commands.ts';
 import { reactionRoutes } from './reaction.http.ts';
 import { publicReactionEvents, reactionEventTypes, reactionFrame, reactionLiveCommands } from './reaction.live.ts';
-import { ReactionAnnotations, reactionsProjection } from './reaction.read.ts';
-
-export { ReactionAnnotations };
-export type { ReactionCommands } from './reaction.commands.ts';
-export type { Reactor } from './reaction.ts';
+import { type ReactionAnnotations, reactionsProjection } from './reaction.read.ts';
 
 interface ReactionsDeps {
   readonly users: ReactorNames;

@@ -1,4 +1,4 @@
-import { CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
+import { CHANNEL_READ_MODEL } from '../../channel/channel.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import {
   revisionMember,

@@ -1,5 +1,5 @@
 /* The state of a channel's interactions, and the decisions about them. */
-import type { ChannelState } from '#libs/features/channels/index.ts';
+import type { ChannelState } from '../channel/channel.ts';
 import { accept, refuse, type Decision, type Fold } from '#libs/kernel/decider.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';

@@ -1,12 +1,8 @@
 /** Reactions, receipts and dismissals on sockets and event streams, and in Kafka for other teams. */
 import { z } from 'zod';
 
-import {
-  interactionId,
-  type InteractionRef,
-  parseInteractionId,
-  readReceiptSchema,
-} from '#libs/features/interactions/index.ts';
+import { interactionId, type InteractionRef, parseInteractionId } from '../interaction/interaction.id.ts';
+import { readReceiptSchema } from '../interaction/interaction.schemas.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { ChannelSequence, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';

@@ -1,4 +1,4 @@
-import { CHANNEL } from '#libs/features/channels/index.ts';
+import { CHANNEL } from '../../channel/channel.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { SentPage } from '#libs/platform/http/index.ts';
 import type { CollectionReader, EntityReader, HistoryPoint, HistoryReader } from '#libs/platform/readmodel/index.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { decideUpdate } from '#libs/features/organizations/organization.ts';
-import type { InteractionQueries } from '#libs/features/interactions/index.ts';
+import type { InteractionQueries } from '#libs/features/channels/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
 import { composeFeatures } from '#services/features.ts';

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-import { CHANNEL } from '#libs/features/channels/index.ts';
+import { CHANNEL } from '../channel/channel.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import { faultAfterWrite, storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';

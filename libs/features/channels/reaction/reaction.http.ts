@@ -1,15 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 
-import {
-  interactionParams,
-  type InteractionQueries,
-  type InteractionRef,
-  interactionSchema,
-  readerOf,
-  requireInteractionRef,
-  sendChanged,
-} from '#libs/features/interactions/index.ts';
+import { interactionParams, interactionSchema } from '../interaction/interaction.schemas.ts';
+import type { InteractionQueries } from '../interaction/reads/queries.ts';
+import type { InteractionRef } from '../interaction/interaction.id.ts';
+import { readerOf } from '../interaction/reads/present.ts';
+import { requireInteractionRef } from '../interaction/interaction.requests.ts';
+import { sendChanged } from '../interaction/interaction.http.ts';
 import { UNAUTHENTICATED } from '#libs/kernel/acting.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import {

@@ -1,5 +1,7 @@
-import { CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
-import { interactionId, type Annotation, type Annotations, type Reader } from '#libs/features/interactions/index.ts';
+import { CHANNEL_READ_MODEL } from '../channel/channel.ts';
+import { interactionId } from '../interaction/interaction.id.ts';
+import type { Annotation } from '../interaction/reads/resource.ts';
+import type { Annotations, Reader } from '../interaction/reads/present.ts';
 import { sequenceOf, type ChannelSequence, type StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CollectionReader, Projection, WriteOperation } from '#libs/platform/readmodel/index.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import type { ChannelState } from '#libs/features/channels/index.ts';
+import type { ChannelState } from '../channel/channel.ts';
 import { foldEvents } from '#libs/kernel/decider.ts';
 import { type ChannelSequence, sequenceOf, type StreamEvent, streamRevision } from '#libs/kernel/event.ts';
 import { describeStoredEvents } from '#test/support/event-samples.ts';

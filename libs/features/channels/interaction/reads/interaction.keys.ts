@@ -1,4 +1,4 @@
-import { CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
+import { CHANNEL_READ_MODEL } from '../../channel/channel.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { entityKeys, type EntityKeys } from '#libs/platform/readmodel/index.ts';
 

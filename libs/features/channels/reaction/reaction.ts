@@ -7,7 +7,7 @@
  */
 import { z } from 'zod';
 
-import type { ChannelState } from '#libs/features/channels/index.ts';
+import type { ChannelState } from '../channel/channel.ts';
 import { accept, refuse, type Decision } from '#libs/kernel/decider.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';

@@ -1,4 +1,5 @@
-import { CHANNEL, type ChannelEvent, type ChannelInteractions } from '#libs/features/channels/index.ts';
+import { CHANNEL, type ChannelEvent } from '../channel/channel.ts';
+import type { ChannelInteractions } from '../channel/channel.read.ts';
 import { accept } from '#libs/kernel/decider.ts';
 import { sequenceOf, streamRevision, type StreamEvent, type StreamRevision } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';

@@ -1,7 +1,7 @@
 /* Results of repeated reads are kept in memory while their channel does not change, whichever process changes it. */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 
-import type { InteractionRef } from '#libs/features/interactions/index.ts';
+import type { InteractionRef } from '#libs/features/channels/index.ts';
 import { sequenceOf } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { composeFeatures, type Features } from '#services/features.ts';

@@ -1,7 +1,7 @@
 /* While read models are being built, they hold the beginning of a channel before its end. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
-import { interactionId } from '#libs/features/interactions/index.ts';
+import { interactionId } from '#libs/features/channels/index.ts';
 import { sequenceOf } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
@@ -9,7 +9,7 @@ import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { composeFeatures, type Features } from '#services/features.ts';
 import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
 import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
-import { interactionKeys } from '#libs/features/interactions/reads/interaction.keys.ts';
+import { interactionKeys } from '#libs/features/channels/interaction/reads/interaction.keys.ts';
 
 const POSTS = 30;
 const FILTER = { order: 'asc', includeIncomplete: false, includeToolCallUpdates: false } as const;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { MAX_MARKS, MAX_WITHDRAWN } from '#libs/features/reactions/reaction.ts';
-import { encodeWithdrawn, reactionKeys } from '#libs/features/reactions/reaction.marks.ts';
+import { MAX_MARKS, MAX_WITHDRAWN } from '#libs/features/channels/reaction/reaction.ts';
+import { encodeWithdrawn, reactionKeys } from '#libs/features/channels/reaction/reaction.marks.ts';
 import { composeReadModels } from '#services/features.ts';
 import { rebuild } from '#services/projector/rebuild.ts';
 import { eventually } from '#test/support/eventually.ts';

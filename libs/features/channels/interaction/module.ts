@@ -19,21 +19,6 @@ import { InteractionQueries } from './reads/queries.ts';
 import { InteractionTreeIndex } from './reads/tree.ts';
 import { ToolCallUpdates } from './tool-call-updates.ts';
 
-export { InteractionCommands, type InteractionResult, type PostResult } from './interaction.commands.ts';
-export { sendChanged } from './interaction.http.ts';
-export { interactionCodec } from './interaction.events.ts';
-export type { FinalDetails, InteractionEvent, InteractionPosted } from './interaction.events.ts';
-export { interactionId, parseInteractionId, type InteractionRef } from './interaction.id.ts';
-export { interactionToPost, requireInteractionRef, type InteractionDirectory } from './interaction.requests.ts';
-export { interactionParams, interactionSchema, postInteractionBody, readReceiptSchema } from './interaction.schemas.ts';
-export type { PostInteractionBody } from './interaction.schemas.ts';
-export { Drafts } from './drafts.ts';
-export { interactionKeys, interactionKeysOf } from './reads/interaction.keys.ts';
-export { openBefore, openSequences } from './reads/past.ts';
-export { readerOf, type Annotations, type Reader } from './reads/present.ts';
-export { InteractionQueries } from './reads/queries.ts';
-export type { Annotation } from './reads/resource.ts';
-
 interface InteractionsDeps {
   /** Runs all commands of channels in this process. */
   readonly runner: ChannelRunner;

@@ -1,8 +1,8 @@
 /* Interactions that are posted incomplete and get their content in parts. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import { interactionKeys } from '#libs/features/interactions/reads/interaction.keys.ts';
-import { currentDocuments } from '#libs/features/interactions/reads/present.ts';
+import { interactionKeys } from '#libs/features/channels/interaction/reads/interaction.keys.ts';
+import { currentDocuments } from '#libs/features/channels/interaction/reads/present.ts';
 import { sequenceOf } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { CollectionReader, ReadModel } from '#libs/platform/readmodel/index.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { channelEntity, type ChannelEvent, type ChannelState } from '#libs/features/channels/index.ts';
+import { channelEntity } from '../channel/channel.read.ts';
+import type { ChannelEvent, ChannelState } from '../channel/channel.ts';
 import { foldEvents } from '#libs/kernel/decider.ts';
 import { type ChannelSequence, streamRevision } from '#libs/kernel/event.ts';
 import { describeStoredEvents } from '#test/support/event-samples.ts';

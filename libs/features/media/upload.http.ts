@@ -61,7 +61,6 @@ export function uploadRoutes(app: HttpApp, parts: UploadRouteParts): void {
       if (method !== 'POST' && method !== 'PATCH') return;
       places.takeUntilEnd(principal.keyId, reply.raw);
     });
-    files.addHook('onSend', closeIfUnread);
     // Parsers of their own, which must not apply to other routes.
     files.removeAllContentTypeParsers();
     files.addContentTypeParser('*', (request: FastifyRequest, content: Readable) => bodyOf(request, content, parts));
@@ -85,10 +84,6 @@ const beginTus: PreParsing = async (request, reply, payload) => {
   // Without a body, the fingerprint of a request with an Idempotency-Key consists of these.
   if (length !== undefined) request.body = { length, metadata };
   return payload;
-};
-
-const closeIfUnread = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-  if (!request.raw.complete) void reply.header('connection', 'close');
 };
 
 /** The stored blob of a whole upload; the content itself of a part. */

@@ -19,8 +19,6 @@ export function isBodyArriving(socket: Socket): boolean {
 /**
  * The body of a request, which may take an hour to arrive. The deadline of requests bounds each pause instead.
  *
- * What is not read stays unread: the reply needs `connection: close` then.
- *
  * @param resumable of a caller that keeps what has arrived: the body ends when this signal aborts, and when the server
  *   begins to close
  * @throws HttpError 408 after a pause or an hour, 400 if the connection ends first; the reason of `resumable`; `Fault`

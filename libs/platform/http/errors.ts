@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { Fault, StreamGone } from '#libs/kernel/faults.ts';
 import { redacted } from '#libs/kernel/secrets.ts';
+import { sendBeforeBody } from './refused-body.ts';
 import type { ValidationError } from './validation/pydantic-errors.ts';
 
 /**
@@ -124,8 +125,7 @@ export function answerOf(error: FastifyError | Error): Answer {
 /** Fastify's error handler: answers any error by the error table of the API. */
 export function replyWithError(error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply): void {
   if (error instanceof ValidationFailure) {
-    void reply.code(422).type(JSON_TYPE).send(validationBody(error.errors));
-    return;
+    return sendBeforeBody(request, reply.code(422).type(JSON_TYPE), validationBody(error.errors));
   }
   const answer = answerOf(error);
   if (answer.status >= 500) {
@@ -138,12 +138,11 @@ export function replyWithError(error: FastifyError | Error, request: FastifyRequ
   }
   if (answer.headers) void reply.headers(answer.headers);
   if (answer.status === 404) {
-    void reply.code(404).type(JSON_TYPE).send(NOT_FOUND_BODY);
-    return;
+    return sendBeforeBody(request, reply.code(404).type(JSON_TYPE), NOT_FOUND_BODY);
   }
   const { detail, code, members } = answer;
   const body = JSON.stringify({ detail, code, ...members, request_id: request.id });
-  void reply.code(answer.status).type(JSON_TYPE).send(Buffer.from(body));
+  sendBeforeBody(request, reply.code(answer.status).type(JSON_TYPE), Buffer.from(body));
 }
 
 export const JSON_TYPE = 'application/json; charset=utf-8';

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { isBodyArriving } from './arriving-body.ts';
 import { ANSWERS, HttpError, notFound } from './errors.ts';
 import type { Limiters } from './rate-limits.ts';
+import { endBeforeBody, endConnection, isDiscarding } from './refused-body.ts';
 import { beginReply } from './request-context.ts';
 import type { HttpApp } from './server-options.ts';
 
@@ -66,15 +67,15 @@ function badHead(detail: string): HttpError {
   return new HttpError(400, 'bad_request', detail);
 }
 
-/** `checkExpectation` of Node's server: 417 for any `Expect` but `100-continue`. The body is not read. */
-export function refuseExpectation(_request: IncomingMessage, response: ServerResponse): void {
+/** `checkExpectation` of Node's server: 417 for any `Expect` but `100-continue`. */
+export function refuseExpectation(request: IncomingMessage, response: ServerResponse): void {
   const body = JSON.stringify({ detail: 'Expect may only be 100-continue', code: 'expectation_failed' });
   response.writeHead(417, {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(body),
     connection: 'close',
   });
-  response.end(body);
+  endBeforeBody(request, response, body);
 }
 
 /**
@@ -104,13 +105,13 @@ const BROKEN = new Map<string | undefined, 408 | 431>([
 
 /** Answers bytes that Node could not parse as a request. There is no Fastify reply, so this writes to the socket. */
 export function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || socket.destroyed) return;
+  if (error.code === 'ECONNRESET' || socket.destroyed || isDiscarding(socket)) return;
   // Node reports each late request once, and leaves the connection to its listener.
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && isBodyArriving(socket)) return;
   const status = BROKEN.get(error.code) ?? 400;
   const { code, detail } = ANSWERS[status];
   const body = JSON.stringify({ detail, code });
   const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`;
-  if (socket.writable) socket.write(`${head}connection: close\r\n\r\n${body}`);
-  socket.destroy(error);
+  if (!socket.writable) return void socket.destroy(error);
+  endConnection(socket, `${head}connection: close\r\n\r\n${body}`);
 }

@@ -160,6 +160,7 @@ describe('a resumable upload', () => {
     expect(offset).toBeGreaterThan(8 * MIB);
     const end = await append(address, offset, file.subarray(offset));
     expect([end.status, (await reply).status]).toEqual([204, 409]);
+    request.destroy();
     expect((await item(idOf(address))).file.equals(file)).toBe(true);
   });
 

@@ -1,0 +1,87 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+/** More than the largest file that Parley takes. */
+const MAX_DISCARDED_BYTES = 160 * 1024 * 1024;
+const MAX_DISCARDING_MS = 15_000;
+/** Shorter, because the end of what such a connection sends cannot be recognized. */
+const MAX_BROKEN_MS = 5_000;
+
+const discarding = new WeakSet<Socket>();
+
+/** Whether the connection has its reply, and only the rest of a refused body still arrives. */
+export function isDiscarding(socket: Socket): boolean {
+  return discarding.has(socket);
+}
+
+/**
+ * Sends a reply that may come before the body of its request has been read. The rest of the body is then read and
+ * discarded, within bounds, before the reply ends: a connection that closes with unread bytes is reset, and then clients
+ * see a broken pipe, and proxies answer 502, instead of the reply.
+ */
+export function sendBeforeBody({ raw }: FastifyRequest, reply: FastifyReply, body: Buffer): void {
+  if (!hasUnreadBody(raw)) return void reply.send(body);
+  // The length lets the client read the whole reply before it ends.
+  void reply.header('content-length', body.length).send(Readable.from(beforeRest(raw, body), { objectMode: false }));
+}
+
+/** `sendBeforeBody` for a reply that Fastify does not make. */
+export function endBeforeBody(raw: IncomingMessage, response: ServerResponse, body: string): void {
+  response.write(body);
+  void discardBody(raw).then(() => response.end());
+}
+
+/** Sends the last bytes of a connection whose requests cannot be read any more, discards what still arrives, and closes. */
+export function endConnection(socket: Socket, bytes: string): void {
+  discarding.add(socket);
+  const bound = discardBound(MAX_BROKEN_MS, () => socket.destroy());
+  socket.once('close', bound.end);
+  // Takes the connection from the parser, which would report every further chunk as an error.
+  socket.on('data', bound.count);
+  socket.once('end', () => socket.destroy());
+  socket.end(bytes);
+}
+
+function hasUnreadBody({ complete, headers, readableEnded }: IncomingMessage): boolean {
+  const length = headers['content-length'];
+  return !complete && !readableEnded && (headers['transfer-encoding'] !== undefined || (length ?? '0') !== '0');
+}
+
+async function* beforeRest(raw: IncomingMessage, body: Buffer): AsyncGenerator<Buffer> {
+  yield body;
+  await discardBody(raw);
+}
+
+/** Resolves when the body has ended, or its connection. Ends the connection of a body that is too large or too slow. */
+function discardBody(raw: IncomingMessage): Promise<void> {
+  const { socket } = raw;
+  return new Promise((resolve) => {
+    const bound = discardBound(MAX_DISCARDING_MS, () => socket.destroy());
+    const end = (): void => {
+      bound.end();
+      discarding.delete(socket);
+      resolve();
+    };
+    if (raw.complete || raw.destroyed) return end();
+    discarding.add(socket);
+    raw.once('end', end).once('close', end);
+    // Not `resume`, which does nothing while a reader that was interrupted still waits for `readable`.
+    raw.on('readable', () => {
+      for (let chunk: Buffer | null; (chunk = raw.read() as Buffer | null) !== null;) bound.count(chunk);
+    });
+  });
+}
+
+function discardBound(maxMs: number, exceeded: () => void) {
+  let bytes = 0;
+  const tooSlow = setTimeout(exceeded, maxMs).unref();
+  return {
+    count(chunk: Buffer): void {
+      bytes += chunk.length;
+      if (bytes > MAX_DISCARDED_BYTES) exceeded();
+    },
+    end: () => clearTimeout(tooSlow),
+  };
+}

@@ -31,6 +31,7 @@ import {
 
 import { KeyAuthenticator, KeyChanges, KeyDirectory, keyRoutes, Keys, keysModule } from '#libs/features/keys/index.ts';
 import { knowledgeModule, openKnowledge } from '#libs/features/knowledge/index.ts';
+import { membersModule, tokenIssuerRoutes, TokenIssuers } from '#libs/features/members/index.ts';
 import { mediaItemRoutes, MediaItems, mediaModule, mediaReactors } from '#libs/features/media/index.ts';
 import {
   Applications,
@@ -70,6 +71,7 @@ const MODULES: readonly Omit<Module, 'create'>[] = [
   organizationsModule,
   usersModule,
   keysModule,
+  membersModule,
   knowledgeModule,
   documentsModule,
   crawlsModule,
@@ -129,6 +131,7 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
   const users = new Users(core, keyChanges);
   const organizations = new Organizations(core, users);
   const keys = new Keys(core, keyChanges);
+  const tokenIssuers = new TokenIssuers(core, keyChanges);
   const authenticator = new KeyAuthenticator({ directory: new KeyDirectory(core), changes: keyChanges });
   const directory = new Directory(users, new Applications(organizations, keyChanges));
   const agents = new Agents(core);
@@ -237,6 +240,7 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
       organizationRoutes(app, { organizations, users, announcements: keyChanges });
       userRoutes(app, { users, organizations });
       keyRoutes(app, { keys, organizations });
+      tokenIssuerRoutes(app, { issuers: tokenIssuers, fetcher: core.fetcher });
     },
     /** Effects that follow from events; run by the role `worker`. */
     reactors,

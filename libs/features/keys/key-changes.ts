@@ -12,6 +12,10 @@ const keyChange = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('changed'), keyId: z.string() }),
   z.object({ kind: z.literal('revoked'), keyId: z.string() }),
   z.object({ kind: z.literal('user-deactivated'), organizationId: z.string(), userId: z.string() }),
+  /** The keys of a token issuer, or whether it may issue at all. */
+  z.object({ kind: z.literal('issuer-changed'), issuerId: z.string() }),
+  /** A participant was removed from a channel. */
+  z.object({ kind: z.literal('participant-removed'), channelId: z.string() }),
 ]);
 /** Not of a key. Versions that do not know it take it for a change that may concern any key. */
 const organizationChanged = z.object({ kind: z.literal('organization-changed') });
@@ -28,7 +32,7 @@ export interface KeyChangeSubscriber {
 }
 
 /**
- * Announces changes of keys and of organizations: to this process immediately, even without Redis, and to others by Redis
+ * Announces changes of access and of organizations: to this process immediately, even without Redis, and to others by Redis
  * pub/sub. An announcement only makes a process read the log, or the read model, earlier; these decide.
  */
 export class KeyChanges {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 
 import type { Channels } from '#libs/features/channels/index.ts';
 import type { KeyAuthenticator, KeyChange, KeyChanges } from '#libs/features/keys/index.ts';
+import { unreachable } from '#libs/kernel/decider.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { notFound, type Principal } from '#libs/platform/http/index.ts';
@@ -126,12 +127,21 @@ function withExpiryOf(key: Principal | null, grant: Grant): Grant | null {
 }
 
 function accessChange(change: KeyChange): AccessChange {
-  if (change.kind !== 'user-deactivated') {
-    return { kind: change.kind === 'revoked' ? 'lost' : 'doubtful', concerns: ({ keyId }) => keyId === change.keyId };
+  switch (change.kind) {
+    case 'changed':
+    case 'revoked':
+      return { kind: change.kind === 'revoked' ? 'lost' : 'doubtful', concerns: ({ keyId }) => keyId === change.keyId };
+    case 'user-deactivated':
+      return {
+        kind: 'lost',
+        concerns: ({ organizationId, principalType, principalId }) =>
+          principalType === 'user' && principalId === change.userId && organizationId === change.organizationId,
+      };
+    case 'participant-removed':
+      return { kind: 'doubtful', concerns: ({ channelId }) => channelId === change.channelId };
+    case 'issuer-changed':
+      return { kind: 'doubtful', concerns: () => true };
+    default:
+      return unreachable(change);
   }
-  return {
-    kind: 'lost',
-    concerns: ({ organizationId, principalType, principalId }) =>
-      principalType === 'user' && principalId === change.userId && organizationId === change.organizationId,
-  };
 }

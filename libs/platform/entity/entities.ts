@@ -186,6 +186,16 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
   }
 
   /**
+   * Ids of the entities of all organizations that have all of these look-ups, by the read model.
+   *
+   * @throws `Fault` `store_unavailable`, or `not_caught_up` while the lists are being built
+   */
+  lookedUp(lookUps: Facets): Promise<readonly EntityId[]> {
+    const { category } = this.type;
+    return this.#reader.ids({ category, organizationId: null, facets: facetsOfFilter(lookUps) });
+  }
+
+  /**
    * The entity as it was at a point of its history; null before its first event and while it was deleted.
    *
    * @param id of an entity that the organization has

@@ -40,6 +40,8 @@ export interface EntityDeclaration<State extends AnyState, E extends DomainEvent
   readonly hasPlainFrames?: boolean;
   /** Whether there are no more events for now: event streams of the entity end. They also end when it is deleted. */
   readonly isEnded?: (entity: EntityOf<State>) => boolean;
+  /** Facets by which entities of all organizations are found; see {@link Entities.lookedUp}. Default: none. */
+  readonly lookUps?: (entity: EntityOf<State>) => Facets;
   /** The entities are organizations: each belongs to itself, and one list holds all of them. Default: false. */
   readonly isTenant?: boolean;
 }
@@ -80,6 +82,7 @@ export function entity<State extends AnyState, E extends DomainEvent, F extends 
     resource,
     facets,
     frame,
+    lookUps,
     isEnded = () => false,
     isTenant = false,
   } = declaration;
@@ -98,19 +101,21 @@ export function entity<State extends AnyState, E extends DomainEvent, F extends 
       const entity = entityOf(after);
       if (entity === null) return { operations: [], lists: [] };
       const owner = isTenant ? ALL_ORGANIZATIONS : organizationId;
+      const owners = lookUps === undefined ? [owner] : [owner, ALL_ORGANIZATIONS];
       const member = listMember(entity.createdAt, id);
       const revision = events.at(-1)?.revision ?? entity.changedRevision;
       if (isDeleted(entity)) {
         return {
           operations: [{ command: 'DEL', key: keys.document, args: [] }],
-          lists: [{ owner, member, facets: [], revision }],
+          lists: owners.map((listOwner) => ({ owner: listOwner, member, facets: [], revision })),
         };
       }
       const document = encodeDocument(entity.changedRevision, json(entity));
-      return {
-        operations: [{ command: 'SET', key: keys.document, args: [document] }],
-        lists: [{ owner, member, facets: [ALL, ...facetNames(facets(entity))], revision }],
-      };
+      const lists = [{ owner, member, facets: [ALL, ...facetNames(facets(entity))], revision }];
+      if (lookUps !== undefined) {
+        lists.push({ owner: ALL_ORGANIZATIONS, member, facets: facetNames(lookUps(entity)), revision });
+      }
+      return { operations: [{ command: 'SET', key: keys.document, args: [document] }], lists };
     },
   };
   return {

@@ -48,6 +48,8 @@ interface ListFilter {
 
 const FIRST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 100;
+/** Entries of a list that are read at a time where all are wanted. */
+const ID_PAGE = 100;
 
 /**
  * Reads of entities by id and of lists, which stay correct while the read models of a category are being built, and
@@ -246,6 +248,22 @@ export class EntityReader {
     const keyOf = ({ state }: EntityKeys): string => (part === undefined ? state : partKey(state, part));
     const { items, ...found } = await this.#page(list, page, keyOf, (json): unknown => JSON.parse(json.toString()));
     return { ...found, states: items };
+  }
+
+  /** Ids of all entries, in pages. @throws as {@link page} */
+  async ids({ category, organizationId, facets }: ListFilter): Promise<readonly EntityId[]> {
+    const reader = this.#of(category);
+    const list = listKeys(reader.name, organizationId ?? ALL_ORGANIZATIONS);
+    return reader.whileComplete(async () => {
+      const ids: EntityId[] = [];
+      for (let after: string | null = null, hasNext = true; hasNext;) {
+        const page = await readList(this.#redis, list, facets, { size: ID_PAGE, offset: 0, after });
+        ids.push(...page.members.map(idOfMember));
+        after = page.members.at(-1) ?? null;
+        hasNext = page.hasNext;
+      }
+      return ids;
+    });
   }
 
   async #page<T>(

@@ -1,0 +1,9 @@
+/** Members: users who authenticate by tokens that parties of their organization sign. One stream, `token_issuer-<id>`, per party. */
+import type { Module } from '#libs/platform/runtime/index.ts';
+
+import { tokenIssuerEntity } from './token-issuer.read.ts';
+
+export { tokenIssuerRoutes } from './token-issuer.http.ts';
+export { TokenIssuers } from './token-issuer.read.ts';
+
+export const membersModule = { name: 'members', projections: [tokenIssuerEntity.projection] } satisfies Module;

@@ -1,0 +1,70 @@
+import { hash } from 'node:crypto';
+
+import type { KeyChanges } from '#libs/features/keys/index.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { Entities, entity, type EntityCore, type EntityResult, type NotFound } from '#libs/platform/entity/index.ts';
+
+import {
+  decideDelete,
+  decideUpdate,
+  TOKEN_ISSUER,
+  type TokenIssuer,
+  type TokenIssuerChanges,
+  tokenIssuerCodec,
+  type TokenIssuerEvent,
+  tokenIssuerFold,
+  type TokenIssuerState,
+} from './token-issuer.ts';
+
+const lookUp = (issuer: string) => ({ issuer: hash('sha256', issuer, 'base64url') });
+
+export const tokenIssuerEntity = entity<TokenIssuerState, TokenIssuerEvent, {}>({
+  category: TOKEN_ISSUER,
+  version: 1,
+  codec: tokenIssuerCodec,
+  fold: tokenIssuerFold,
+  resource: (issuer) => ({
+    id: issuer.id,
+    name: issuer.name,
+    issuer: issuer.issuer,
+    audience: issuer.audience,
+    keys: issuer.keys,
+    jwks_url: issuer.jwksUrl,
+    creates_users: issuer.createsUsers,
+    created_at: issuer.createdAt,
+    modified: issuer.modified,
+  }),
+  facets: () => ({}),
+  /** A token names its issuer, and no organization. */
+  lookUps: ({ issuer }) => lookUp(issuer),
+});
+
+export class TokenIssuers extends Entities<TokenIssuerState, TokenIssuerEvent, {}> {
+  readonly #changes: Pick<KeyChanges, 'announce'>;
+
+  constructor(core: EntityCore, changes: Pick<KeyChanges, 'announce'>) {
+    super(tokenIssuerEntity, core);
+    this.#changes = changes;
+  }
+
+  async change(
+    context: CommandContext,
+    id: EntityId,
+    changes: TokenIssuerChanges | 'delete',
+  ): Promise<EntityResult<TokenIssuer, NotFound>> {
+    const result = await this.update(context, id, (issuer) =>
+      changes === 'delete' ? decideDelete() : decideUpdate(issuer, changes),
+    );
+    if (result.ok) await this.#changes.announce({ kind: 'issuer-changed', issuerId: id });
+    return result;
+  }
+
+  /**
+   * Ids of the issuers of all organizations that have a name, by the read model. It may lack one and may hold one that is
+   * deleted: what each issuer is now is decided on the log.
+   */
+  named(issuer: string): Promise<readonly EntityId[]> {
+    return this.lookedUp(lookUp(issuer));
+  }
+}

@@ -14,6 +14,8 @@ export interface CliParts {
   print(text: string): void;
   /** The same, until the system has taken the text. @throws the error of a reader that has gone (EPIPE), or a full disk */
   write(text: string): Promise<void>;
+  /** Writes a line about the work, such as a problem, to standard error. */
+  tell(line: string): void;
   /** Standard error if it is a terminal, for progress bars. */
   readonly terminal: NodeJS.WriteStream | undefined;
   /** Standard output if it is a terminal, for colours. */

@@ -14,6 +14,8 @@ export async function runCli(argv: readonly string[], environment: Variables): P
     openSession: (options) => openSession(parseConfig(environment), options),
     print: (text) => void process.stdout.write(text),
     write: promisify((text: string, done: (error?: Error | null) => void) => void process.stdout.write(text, done)),
+    // Names in files of others must not control the terminal.
+    tell: (line) => printLine(line.replace(/\p{Cc}/gu, '\u{FFFD}')),
     screen: process.stdout.isTTY === true && !environment['NO_COLOR'] ? process.stdout : undefined,
     terminal: process.stderr.isTTY === true ? process.stderr : undefined,
   });
@@ -40,5 +42,9 @@ export async function runCli(argv: readonly string[], environment: Variables): P
 }
 
 function printError(error: unknown): void {
-  for (const line of errorLines(error)) process.stderr.write(`parley: ${redacted(line)}\n`);
+  for (const line of errorLines(error)) printLine(redacted(line));
+}
+
+function printLine(line: string): void {
+  process.stderr.write(`parley: ${line}\n`);
 }

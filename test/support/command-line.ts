@@ -24,7 +24,7 @@ export interface CommandRun {
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** Runs a command in this process. For commands that write only results and errors. */
+/** Runs a command in this process. */
 export async function runParley(environment: Environment, ...args: string[]): Promise<CommandRun> {
   let [stdout, stderr] = ['', ''];
   const program = parleyProgram({
@@ -32,6 +32,7 @@ export async function runParley(environment: Environment, ...args: string[]): Pr
     openSession: (options) => openSession(parseConfig(environment), options),
     print: (text) => (stdout += text),
     write: async (text) => void (stdout += text),
+    tell: (line) => (stderr += `parley: ${line}\n`),
     screen: undefined,
     terminal: undefined,
   });

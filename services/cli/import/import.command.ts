@@ -115,7 +115,7 @@ async function work(parts: CliParts, session: Session, { path, source, organizat
   const { dataDir, eventstoreUrl = '' } = parseConfig(parts.environment);
   const file = new ProgressFile(dataDir, [resolve(path), organizationId, eventstoreUrl], source.fingerprint);
   const from = await file.read();
-  const bar = progressOf(parts.terminal);
+  const bar = progressOf(parts);
   const problems: Problem[] = [];
   const reasons: Record<string, number> = {};
   const leftOut: Record<string, number> = {};
@@ -192,7 +192,7 @@ function placeOf({ file, line }: Problem): string {
 const FORMAT = 'import  {bar}  {percentage}%  {messages} messages  {rate}/s  {bad} bad';
 
 /** A bar with the rate of this run, and lines above it; without a terminal, only the lines. */
-function progressOf(terminal: NodeJS.WriteStream | undefined) {
+function progressOf({ terminal, tell }: CliParts) {
   const bar = progressBar(terminal, FORMAT, { messages: 0, rate: 0, bad: 0 });
   const startedAt = performance.now();
   let before: number | null = null;
@@ -204,7 +204,7 @@ function progressOf(terminal: NodeJS.WriteStream | undefined) {
     },
     line(text: string): void {
       terminal?.write('\r\u{1b}[K');
-      process.stderr.write(`parley: ${text.replace(/\p{Cc}/gu, '\u{FFFD}')}\n`);
+      tell(text);
     },
     stop: () => bar.stop(),
   };

@@ -1,4 +1,4 @@
-/** `parley import` and `parley export` as processes on real stores. */
+/** `parley import` and `parley export` on real stores; as processes where they are killed, or their output fails. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { type DataFolder, openDataFolder } from '#infra/data-folder/index.ts';
-import { type CommandRun, PARLEY_COMMAND, runParley, runParleyProcess } from '#test/support/command-line.ts';
+import { type CommandRun, PARLEY_COMMAND, runParley } from '#test/support/command-line.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestApi, type TestApi } from '#test/support/test-api.ts';
 import { zipOf } from '#test/support/zip.ts';
@@ -52,7 +52,7 @@ afterAll(async () => {
 
 const env = () => ({ DATA_DIR: dataDir });
 
-const parley = (...args: string[]): Promise<CommandRun> => runParleyProcess(env(), ...args);
+const parley = (...args: string[]): Promise<CommandRun> => runParley(env(), ...args);
 
 /** A new organization for each test, so that no test sees another's channels. */
 async function organization(): Promise<{ readonly id: string; readonly key: string }> {

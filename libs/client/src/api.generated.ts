@@ -2148,7 +2148,16 @@ export interface components {
         };
         InteractionPage: {
             items: components["schemas"]["Interaction"][];
-            meta: components["schemas"]["PageMeta"];
+            meta: components["schemas"]["InteractionPageMeta"];
+        };
+        InteractionPageMeta: {
+            has_next: boolean;
+            has_previous: boolean;
+            next_cursor: string | null;
+            /** @description Id of the incomplete interaction that the list ends before; absent if there is none */
+            oldest_incomplete?: string;
+            page: number;
+            total: number;
         };
         InteractionParticipant: components["schemas"]["InteractionAuthenticatedUser"] | components["schemas"]["InteractionNonAuthenticatedUser"] | components["schemas"]["InteractionMaybeUser"] | components["schemas"]["InteractionAgent"] | components["schemas"]["InteractionExternalAgent"] | components["schemas"]["InteractionSystem"];
         InteractionParticipantInput: components["schemas"]["InteractionAuthenticatedUserInput"] | components["schemas"]["InteractionNonAuthenticatedUserInput"] | components["schemas"]["InteractionMaybeUserInput"] | components["schemas"]["InteractionAgentInput"] | components["schemas"]["InteractionExternalAgentInput"] | components["schemas"]["InteractionSystemInput"];
@@ -6088,7 +6097,7 @@ export interface operations {
                 include_tool_call_updates?: boolean;
                 /** @description Only interactions of this user turn */
                 interaction_id?: string;
-                /** @description By sequence; `desc`: newest first */
+                /** @description By sequence; `desc`: newest first. With `asc`, `after_sequence` or `created_after`, a list of complete interactions ends before the oldest incomplete one that matches: a later list after the last sequence misses nothing */
                 order?: "asc" | "desc";
                 /** @description Number of the page */
                 page?: number;

@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
 
 import { CHANNEL } from '../channel/channel.ts';
-import type { StreamRevision } from '#libs/kernel/event.ts';
+import type { ChannelSequence, StreamRevision } from '#libs/kernel/event.ts';
 import { faultAfterWrite, storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
@@ -19,7 +20,7 @@ import {
 import { streamName } from '#libs/platform/streams/index.ts';
 
 import type { InteractionCommands, InteractionResult } from './interaction.commands.ts';
-import type { InteractionRef } from './interaction.id.ts';
+import { interactionId, type InteractionRef } from './interaction.id.ts';
 import {
   type InteractionDirectory,
   interactionError,
@@ -111,6 +112,7 @@ function listRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
         contentRole: query.content_role,
         turnId: query.interaction_id,
         includeIncomplete: query.include_incomplete,
+        endsBeforeIncomplete: !query.include_incomplete && isPolled(request.query),
         includeToolCallUpdates: query.include_tool_call_updates,
       };
       const { organizationId } = request.principal;
@@ -120,9 +122,21 @@ function listRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
         );
       const found = await (query.as_of === undefined ? read() : readPast(request, reply, read));
       if (found === null) throw notFound();
-      return sendPage(reply, found.items, page.meta(found), found.sent);
+      const { oldestIncomplete: sequence } = found;
+      const meta = {
+        ...page.meta(found),
+        ...(sequence !== null && {
+          oldest_incomplete: interactionId({ channelId: id, sequence: sequence as ChannelSequence }),
+        }),
+      };
+      return sendPage(reply, found.items, meta, found.sent);
     },
   );
+}
+
+/** Whether a client may continue after the end of the list. */
+function isPolled({ order, after_sequence: sequence, created_after: time }: z.output<typeof listInteractionsQuery>) {
+  return order === 'asc' || sequence !== undefined || time !== undefined;
 }
 
 function postRoute(app: HttpApp, { commands, directory }: InteractionRouteParts): void {

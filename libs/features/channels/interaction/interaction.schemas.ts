@@ -75,7 +75,17 @@ export const interactionSchema = z
   .meta({ id: 'Interaction' });
 
 export const interactionPageSchema = z
-  .object({ items: z.array(interactionSchema), meta: pageMetaSchema })
+  .object({
+    items: z.array(interactionSchema),
+    meta: pageMetaSchema
+      .extend({
+        oldest_incomplete: z
+          .string()
+          .optional()
+          .describe('Id of the incomplete interaction that the list ends before; absent if there is none'),
+      })
+      .meta({ id: 'InteractionPageMeta' }),
+  })
   .meta({ id: 'InteractionPage' });
 
 const MAX_CONTENT_ITEMS = 500;
@@ -155,7 +165,13 @@ export const readInteractionQuery = z.object({
 
 export const listInteractionsQuery = z.object({
   ...pageQuery,
-  order: z.enum(['asc', 'desc']).default('desc').describe('By sequence; `desc`: newest first'),
+  order: z
+    .enum(['asc', 'desc'])
+    .default('desc')
+    .describe(
+      'By sequence; `desc`: newest first. With `asc`, `after_sequence` or `created_after`, a list of complete interactions ' +
+        'ends before the oldest incomplete one that matches: a later list after the last sequence misses nothing',
+    ),
   after_sequence: queryInteger({ min: 0, description: 'Only interactions with a higher sequence' }).optional(),
   before_sequence: queryInteger({ min: 0, description: 'Only interactions with a lower sequence' }).optional(),
   created_after: timestamp({ description: 'Only interactions created after this time, to the millisecond' }).optional(),

@@ -36,15 +36,16 @@ async function post(n: number, body: object): Promise<Answer['json']> {
 const list = async (query: string): Promise<Answer['json']> =>
   (await call('GET', `/api/v1/channels/${channel}/interactions?${query}`)).json;
 
-/** The expected list, filtered from all interactions. */
+/** The expected list, filtered from all interactions. Those that may be continued end before an incomplete one. */
 function expected(query: URLSearchParams): Answer['json'][] {
+  const includesIncomplete = query.get('include_incomplete') === 'true';
+  const isContinued = query.get('order') === 'asc' || query.has('after_sequence') || query.has('created_after');
   const after = Number(query.get('after_sequence') ?? 0);
   const before = Number(query.get('before_sequence') ?? Infinity);
   const createdAfter = Date.parse(query.get('created_after') ?? '1970-01-01T00:00:00Z');
   const createdBefore = Date.parse(query.get('created_before') ?? '2999-01-01T00:00:00Z');
-  const shown = all.filter(
+  const matching = all.filter(
     (one) =>
-      (one.complete || query.get('include_incomplete') === 'true') &&
       one.sequence > after &&
       one.sequence < before &&
       Date.parse(one.created_at) > createdAfter &&
@@ -52,6 +53,8 @@ function expected(query: URLSearchParams): Answer['json'][] {
       (query.get('content_role') ?? one.content_role) === one.content_role &&
       (query.get('interaction_id') ?? one.interaction_id) === one.interaction_id,
   );
+  const end = isContinued && !includesIncomplete ? matching.findIndex((one) => !one.complete) : -1;
+  const shown = (end < 0 ? matching : matching.slice(0, end)).filter((one) => one.complete || includesIncomplete);
   return query.get('order') === 'asc' ? shown : shown.toReversed();
 }
 
@@ -66,6 +69,9 @@ const FILTERS = [
   'interaction_id=turn&order=asc',
   'interaction_id=turn&content_role=user_message',
   'interaction_id=turn&content_role=user_message&order=asc&include_incomplete=true&after_sequence=100',
+  'order=asc&after_sequence=204',
+  'after_sequence=204&content_role=agent_response',
+  'interaction_id=turn&content_role=agent_response&order=asc&after_sequence=130',
   'interaction_id=nothing',
   'before_sequence=1',
 ];
@@ -96,9 +102,9 @@ describe("a channel's interactions", () => {
   });
 
   it('are listed by creation time, exclusively, in any time zone', async () => {
-    const [early, late] = [all[40]?.created_at, all[200]?.created_at];
+    const [early, late] = [all[205]?.created_at, all[240]?.created_at];
     const shifted = new Date(Date.parse(late) - 3_600_000).toISOString().replace('Z', '-01:00');
-    for (const more of ['', '&content_role=agent_response', '&interaction_id=turn&order=asc&after_sequence=60']) {
+    for (const more of ['', '&content_role=agent_response', '&interaction_id=turn&order=asc&after_sequence=210']) {
       const wanted = expected(new URLSearchParams(`created_after=${early}&created_before=${late}${more}`));
       const query = `created_after=${early}&created_before=${encodeURIComponent(shifted)}${more}`;
       const { items, meta } = await list(`${query}&size=20`);

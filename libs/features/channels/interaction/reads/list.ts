@@ -26,6 +26,8 @@ export interface InteractionFilter extends CreatedBounds {
   readonly beforeSequence?: number | undefined;
   readonly order: 'asc' | 'desc';
   readonly includeIncomplete: boolean;
+  /** The list ends before the oldest incomplete match, so that a later list that begins after it misses nothing. */
+  readonly endsBeforeIncomplete?: boolean;
   /** Appends the updates of tool calls to the page with the newest interactions. */
   readonly includeToolCallUpdates: boolean;
 }
@@ -52,7 +54,9 @@ export class FilteredInteractions {
   readonly #view: InteractionView;
   /** The index that is walked: that of the turn, else of the role, else of all interactions. */
   readonly #set: string;
-  readonly #range: SequenceBounds;
+  #range: SequenceBounds;
+  /** The range contains no incomplete match. */
+  #isComplete = false;
 
   /** @param created the sequences of the interactions created within the times of the filter */
   constructor(
@@ -73,11 +77,26 @@ export class FilteredInteractions {
     };
   }
 
+  /**
+   * Ends the list before its oldest incomplete match, if the filter says so.
+   *
+   * @returns the sequence of that interaction, or null
+   */
+  async endBeforeIncomplete(): Promise<number | null> {
+    if (this.#filter.endsBeforeIncomplete !== true) return null;
+    const hidden = await this.#hidden();
+    const [first = null] = await this.#ofRole(hidden);
+    if (first !== null) this.#range = { ...this.#range, before: first };
+    // In two indexes, one of them may be hidden before it.
+    this.#isComplete = first === null ? hidden.length === 0 : hidden[0] === first;
+    return first;
+  }
+
   /** The number of matches. Reads the matches only for a role within a turn. */
   async count(): Promise<number> {
     if (isOneIndex(this.#filter)) {
       const count = await this.#collections.count(this.#set, this.#range);
-      return this.#filter.includeIncomplete ? count : count - (await this.#hidden()).length;
+      return this.#showsAll ? count : count - (await this.#hidden()).length;
     }
     let total = 0;
     for (let rest = this.#range; ;) {
@@ -127,12 +146,20 @@ export class FilteredInteractions {
       : { after, before: Math.min(before ?? Infinity, sequence) };
   }
 
-  /** The matches among sequences of the index. The index of a turn does not contain roles, so they are checked here. */
+  /** The matches among sequences of the index. */
   async #matching(found: readonly number[]): Promise<readonly number[]> {
-    const shown = this.#filter.includeIncomplete ? found : await this.#complete(found);
-    if (isOneIndex(this.#filter)) return shown;
-    const ofRole = await this.#collections.contained(this.#keys.index(`role=${this.#filter.contentRole}`), shown);
-    return shown.filter((_, index) => ofRole[index] === true);
+    return this.#ofRole(this.#showsAll ? found : await this.#complete(found));
+  }
+
+  get #showsAll(): boolean {
+    return this.#filter.includeIncomplete || this.#isComplete;
+  }
+
+  /** The index of a turn does not contain roles, so they are checked here. */
+  async #ofRole(found: readonly number[]): Promise<readonly number[]> {
+    if (isOneIndex(this.#filter)) return found;
+    const ofRole = await this.#collections.contained(this.#keys.index(`role=${this.#filter.contentRole}`), found);
+    return found.filter((_, index) => ofRole[index] === true);
   }
 
   async #complete(sequences: readonly number[]): Promise<number[]> {
@@ -141,7 +168,7 @@ export class FilteredInteractions {
   }
 
   async #hiddenUpTo(sequence: number): Promise<number> {
-    if (this.#filter.includeIncomplete) return 0;
+    if (this.#showsAll) return 0;
     const isAscending = this.#filter.order === 'asc';
     return (await this.#hidden()).filter((one) => (isAscending ? one <= sequence : one >= sequence)).length;
   }

@@ -31,6 +31,8 @@ export interface InteractionPage {
   readonly hasNext: boolean;
   /** Sequence that the next page starts after, in the order of the list. */
   readonly last: string | null;
+  /** Sequence of the incomplete interaction that the list ends before. */
+  readonly oldestIncomplete: number | null;
   /** Of a page that is kept. */
   readonly sent?: SentPage;
 }
@@ -197,6 +199,7 @@ export class InteractionQueries {
     const channel = { category: CHANNEL, organizationId, id: channelId };
     const created = await sequencesCreated(this.#sources, channel, filter);
     const matching = new FilteredInteractions(collections, keys, filter, view, created);
+    const oldestIncomplete = await matching.endBeforeIncomplete();
     const [total, found] = await Promise.all([matching.count(), matching.page(page)]);
     const sequences = found.slice(0, page.size);
     const documents = await readDocuments(annotations, reading, sequences);
@@ -208,6 +211,7 @@ export class InteractionQueries {
       total,
       hasNext,
       last: sequences.at(-1)?.toString() ?? null,
+      oldestIncomplete,
     };
   }
 

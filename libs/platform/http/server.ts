@@ -137,11 +137,14 @@ function decorate(app: HttpApp, options: HttpServerOptions): void {
   app.decorate('tokens', new TokenSigner(options.tokenSecret));
   app.decorate('pastReads', new PastReads(options));
   app.decorate('bodies', new BodyBudget(options.maxBodyBytes ?? bodyMemory()));
-  app.decorate('reauthenticate', ({ headers: { authorization } }: FastifyRequest) => {
+  app.decorate('reauthenticate', async ({ headers: { authorization }, memberChannel }: FastifyRequest) => {
     const key = presentedKey(authorization);
-    return key === null ? null : options.authenticator.authenticate(key);
+    const principal = key === null ? null : await options.authenticator.authenticate(key);
+    if (principal?.isMember !== true || memberChannel === null) return principal;
+    return (await options.access?.admits(principal, memberChannel)) === true ? principal : null;
   });
   app.decorateRequest('authenticated', null);
+  app.decorateRequest('memberChannel', null);
   app.decorateRequest('idempotentRun', null);
   app.decorateRequest('ownTraceparent', null);
   app.decorateRequest('startedAt', 0);

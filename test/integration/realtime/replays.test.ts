@@ -50,7 +50,13 @@ beforeAll(async () => {
   server = await buildHttpServer({
     routes: (app) => eventStreamRoutes(app, { node, channels: features.channels }),
     authenticator: {
-      authenticate: () => ({ ...caller, ...SERVICE, scopes: new Set(SERVICE.scopes), expiresAtMs: null }),
+      authenticate: () => ({
+        ...caller,
+        ...SERVICE,
+        scopes: new Set(SERVICE.scopes),
+        isMember: false,
+        expiresAtMs: null,
+      }),
     },
     tokenSecret: test.platform.tokenSecret,
     metrics,
@@ -104,6 +110,7 @@ async function socketFrom(channel: LiveChannel): Promise<Reader> {
   const { value } = await features.realtime.tickets.issue({
     ...channel,
     ...SERVICE,
+    isMember: false,
     takesPart: false,
     expiresAtMs: null,
   });

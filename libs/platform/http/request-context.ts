@@ -9,6 +9,7 @@ import type { MemberRoute } from './members.ts';
 import type { IdempotentRun } from './idempotency.ts';
 import type { PastReads } from './past-reads.ts';
 import { positionIn } from './position.ts';
+import type { RecentCallers } from './recent-callers.ts';
 import { ifMatchOf } from './replies.ts';
 import type { TokenSigner } from './signed-token.ts';
 
@@ -17,6 +18,7 @@ declare module 'fastify' {
     /** Signs cursors and positions. */
     tokens: TokenSigner;
     pastReads: PastReads;
+    callers: RecentCallers;
     bodies: BodyBudget;
     /** Aborts when the server begins to close: responses that do not end by themselves must end. */
     closing: AbortSignal;

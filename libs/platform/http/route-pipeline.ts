@@ -175,6 +175,7 @@ function gateOf(method: string, scope: string, members: MemberRoute | undefined,
     requireScope(principal, scope);
     if (principal.isMember) requireOpen(principal, members);
     request.authenticated = principal;
+    request.server.callers.note(principal.organizationId);
     perKey?.(request, reply);
     if (!mayWait || request.headers[POSITION_HEADER] === undefined) return undefined;
     return awaitPosition(request, options.positions);

@@ -11,6 +11,7 @@ import { KeyLookups } from './key-lookups.ts';
 import { operationRoutes } from './operations.ts';
 import { PastReads } from './past-reads.ts';
 import { createLimiters, type Limiters } from './rate-limits.ts';
+import { RecentCallers } from './recent-callers.ts';
 import { requestIdOf, traceparentOf } from './request-context.ts';
 import { traceRequests } from './request-spans.ts';
 import { attachPipeline } from './route-pipeline.ts';
@@ -136,6 +137,7 @@ function serveUpgrades(app: HttpApp, upgrades: Upgrades | undefined, { upgradeAf
 function decorate(app: HttpApp, options: HttpServerOptions): void {
   app.decorate('tokens', new TokenSigner(options.tokenSecret));
   app.decorate('pastReads', new PastReads(options));
+  app.decorate('callers', new RecentCallers());
   app.decorate('bodies', new BodyBudget(options.maxBodyBytes ?? bodyMemory()));
   app.decorate('reauthenticate', async ({ headers: { authorization }, memberChannel }: FastifyRequest) => {
     const key = presentedKey(authorization);

@@ -65,6 +65,12 @@ describe.each(FORMS)('a UUID %s', (_form, formed) => {
     const participant = { type: 'authenticated_user', user_id: formed(api.userId) };
     const posted = await call('POST', `/api/v1/channels/${of('channel')}/interactions`, { content: [], participant });
     expect(posted.json.participant.user_id).toBe(api.userId);
+    const sender = { type: 'agent', agent_id: of('agent') };
+    const said = await call('POST', `/api/v1/channels/${of('channel')}/interactions`, {
+      content: [],
+      participant: sender,
+    });
+    expect(said.json.participant.agent_id).toBe(ids['agent']);
     const prompted = await call('POST', `/api/v1/agents/${of('agent')}/prompt`, { prompt: 1 });
     expect(prompted.json.detail).toMatchObject([{ loc: ['body', 'prompt'] }]);
   });

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 
-import { completionOf, givenId, httpUrl, idReference, jsonMap, stringMap, text } from '#libs/platform/http/index.ts';
+import { completionOf, httpUrl, idReference, jsonMap, stringMap, text } from '#libs/platform/http/index.ts';
 
 const line = text({ max: 1_024 });
 const longText = text({ max: 131_072 });
@@ -36,7 +36,7 @@ export const interactionParticipant = z
     variant('non_authenticated_user', 'InteractionNonAuthenticatedUser', { user_metadata: orNull(stringMap()) }),
     variant('maybe_user', 'InteractionMaybeUser', { email: text({ min: 3, max: 320 }) }),
     variant('agent', 'InteractionAgent', {
-      agent_id: givenId(),
+      agent_id: idReference(),
       agent_metadata: orNull(stringMap()),
       forwarded_for_agent: orNull(
         z.object({

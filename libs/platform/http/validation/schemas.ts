@@ -254,10 +254,17 @@ export function stringMap(): z.ZodType<Record<string, string>, Record<string, st
 
 const ONE_EMOJI = /^\p{RGI_Emoji}$/v;
 
-/** Exactly one emoji of Unicode's recommended set. A route may answer 404 instead for one in its path. */
+/** Characters that are text without a variation selector, which a skin tone replaces. */
+const TEXT_BY_DEFAULT = /(?!\p{Emoji_Presentation})\p{Emoji}(?!\p{Emoji_Modifier})/gu;
+
+/**
+ * Exactly one emoji of Unicode's recommended set, parsed to its fully-qualified form: keyboards send variation selectors
+ * everywhere, nowhere, or in some places.
+ */
 export function singleEmoji(described: Described = {}): z.ZodType<string, string> {
   return z
     .string()
+    .transform((value) => value.replaceAll(/[\uFE0E\uFE0F]/g, '').replaceAll(TEXT_BY_DEFAULT, '$&\uFE0F'))
     .refine((value) => ONE_EMOJI.test(value), { error: 'exactly one emoji is expected' })
-    .meta(facts(described));
+    .meta(facts({ type: 'string', ...described }));
 }

@@ -138,13 +138,36 @@ describe('reactions', () => {
     expect((await withdraw(bob, id, emoji)).json.reactions).toBeNull();
   });
 
-  it.each(['👍👍', 'a', 'lol', '1', '👍a', ' '])('may not be %j', async (emoji) => {
+  it.each([
+    ['❤️', ['\u2764', '\u2764\uFE0F', '\u2764\uFE0E']],
+    ['👍', ['\u{1F44D}', '\u{1F44D}\uFE0F']],
+    ['1️⃣', ['1\uFE0F\u20E3', '1\u20E3']],
+    ['🏳️‍🌈', ['\u{1F3F3}\uFE0F\u200D\u{1F308}', '\u{1F3F3}\u200D\u{1F308}']],
+    ['👁️‍🗨️', ['\u{1F441}\u200D\u{1F5E8}', '\u{1F441}\uFE0F\u200D\u{1F5E8}', '\u{1F441}\u200D\u{1F5E8}\uFE0F']],
+    ['☝🏽', ['\u261D\u{1F3FD}', '\u261D\uFE0F\u{1F3FD}']],
+    ['⛹🏽‍♂️', ['\u26F9\u{1F3FD}\u200D\u2642', '\u26F9\uFE0F\u{1F3FD}\u200D\u2642\uFE0F']],
+    ['🏴‍☠️', ['\u{1F3F4}\u200D\u2620', '\u{1F3F4}\u200D\u2620\uFE0F']],
+    ['🇩🇪', ['\u{1F1E9}\u{1F1EA}', '\u{1F1E9}\u{1F1EA}\uFE0F']],
+  ])('%s is one reaction in all the forms that keyboards send', async (emoji, forms) => {
     const id = await post();
-    for (const answer of [await react(bob, id, emoji), await withdraw(bob, id, emoji)]) {
-      expect(answer.status).toBe(422);
-      expect(answer.json.detail[0].loc).toEqual(['path', 'emoji']);
+    for (const form of forms) {
+      expect((await react(bob, id, form)).json.reactions).toMatchObject([{ emoji, count: 1 }]);
+      expect((await react(ada, id, form)).json.reactions).toMatchObject([{ emoji, count: 2 }]);
+      for (const key of [ada, bob]) await withdraw(key, id, forms[0] ?? '');
     }
+    expect((await react(bob, id, forms[0] ?? '')).json.reactions).toHaveLength(1);
   });
+
+  it.each(['👍👍', '\u2764\u2764', '\uFE0F', '1\uFE0F', '🇽🇽', 'a', 'lol', '1', '👍a', ' '])(
+    'may not be %j',
+    async (emoji) => {
+      const id = await post();
+      for (const answer of [await react(bob, id, emoji), await withdraw(bob, id, emoji)]) {
+        expect(answer.status).toBe(422);
+        expect(answer.json.detail[0].loc).toEqual(['path', 'emoji']);
+      }
+    },
+  );
 
   it('of a service need an agent', async () => {
     const id = await post();

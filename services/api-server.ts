@@ -14,7 +14,7 @@ const DESCRIPTION = `Conversations of people and AI agents, and what the agents 
 - **media** items are files, fetched or uploaded, with previews.
 - **organizations**, **users** and **keys** are for administrators.
 
-Authenticate with \`Authorization: Bearer <key>\`. [/asyncapi.json](/asyncapi.json) describes the frames of websockets and event streams, [/health/ready](/health/ready) the state of the server.`;
+Authenticate with \`Authorization: Bearer <key>\`. \`/asyncapi.json\` describes the frames of websockets and event streams, \`/health/ready\` the state of the server.`;
 
 /** Builds an HTTP server that authenticates by API keys. It does not listen yet; `stop` closes it. */
 export async function buildApiServer(
@@ -41,6 +41,7 @@ export async function buildApiServer(
     },
     corsOrigins: config.corsOrigins,
     trustedProxies: config.trustedProxies,
+    publicUrl: config.publicUrl,
     rateLimits: {
       perKey: perMinute(config.rateLimitPerKey),
       perAddress: perMinute(config.rateLimitPerAddress),

@@ -32,7 +32,6 @@ const OPERATOR: Principal = {
   principalId: 'cli',
   keyId: 'cli',
   scopes: new Set(keyScope.options),
-  isMember: false,
   expiresAtMs: null,
 };
 

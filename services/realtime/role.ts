@@ -1,5 +1,6 @@
 import { WebsocketAdmission } from '#libs/features/realtime/index.ts';
 import type { Config } from '#libs/platform/config/index.ts';
+import { PublicAddress } from '#libs/platform/http/index.ts';
 import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
 import { buildApiServer } from '#services/api-server.ts';
 import type { RoleContext } from '#services/role.ts';
@@ -8,7 +9,14 @@ import type { RoleContext } from '#services/role.ts';
 export async function start(context: RoleContext, config: Config): Promise<RunningRole> {
   const { upgrades } = context.platform;
   const { tickets, node, streamRoutes } = context.features.realtime;
-  const release = upgrades.handle(new WebsocketAdmission(node(), { tickets, origins: config.realtimeOrigins }));
+  const address = new PublicAddress(config);
+  const release = upgrades.handle(
+    new WebsocketAdmission(node(), {
+      tickets,
+      origins: config.realtimeOrigins,
+      isOwnOrigin: (origin, request) => address.isOwn(origin, request),
+    }),
+  );
   const own = upgrades.isFed ? null : await buildApiServer(context, config, { routes: streamRoutes });
   return {
     url: await own?.server.listen({ host: config.host, port: config.port }),

@@ -156,6 +156,16 @@ describe('a ticket', () => {
     expect(await outcome(ticket, { origin: ORIGIN })).toEqual(GREETED);
   });
 
+  it("is accepted from the server's own address, which React Native sends, and for its channel in any letter case", async () => {
+    const { port } = nodes.one;
+    const own = { origin: `http://127.0.0.1:${port}` };
+    expect(await outcome(await ticketFor(), { origin: `http://127.0.0.1:${port + 1}` })).toEqual(REFUSED);
+    expect(await outcome(await ticketFor(), own)).toEqual(GREETED);
+    for (const channel of [channelId.toUpperCase(), channelId.replaceAll('-', '')]) {
+      expect(await outcome(await ticketFor(), { ...own, channel })).toEqual(GREETED);
+    }
+  });
+
   it('is in no log, wherever it was sent', async () => {
     // Requests that log a URL or a fault, and are no upgrade of an existing websocket.
     const [stray, other, elsewhere] = [await ticketFor(), await ticketFor(), await ticketFor()];

@@ -14,7 +14,6 @@ const principal = {
   principalId: 'ada',
   keyId: id,
   scopes: new Set<string>(),
-  isMember: false,
   expiresAtMs: null,
 } as const;
 

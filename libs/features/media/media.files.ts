@@ -26,9 +26,10 @@ export const withAddresses: Presentation<Media> = {
     const now = Date.parse(systemClock.now());
     const expiresAt = Math.ceil(now / ROUNDED_MS) * ROUNDED_MS + VALID_MS;
     const { organizationId } = request.principal;
+    const base = request.server.publicAddress.of(request.raw);
     const address = (id: EntityId, which: Which): string => {
       const token = request.server.tokens.seal(CONTEXT, [organizationId, id, which, expiresAt]);
-      return `${request.protocol}://${request.host}/api/v1/media/files/${token}`;
+      return `${base}/api/v1/media/files/${token}`;
     };
     return items.map((item) => ({
       ...mediaResource(item),

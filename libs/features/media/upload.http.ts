@@ -57,18 +57,36 @@ export function uploadRoutes(app: HttpApp, parts: UploadRouteParts): void {
   });
   void app.register((files: HttpApp, _options, done) => {
     files.addHook('preParsing', beginTus);
-    files.addHook('preParsing', async ({ method, principal }, reply) => {
-      if (method !== 'POST' && method !== 'PATCH') return;
-      places.takeUntilEnd(principal.keyId, reply.raw);
+    files.addHook('preParsing', async (request, reply) => {
+      if (request.method !== 'POST' && request.method !== 'PATCH') return;
+      places.takeUntilEnd(request.principal.keyId, reply.raw);
     });
     // Parsers of their own, which must not apply to other routes.
     files.removeAllContentTypeParsers();
     files.addContentTypeParser('*', (request: FastifyRequest, content: Readable) => bodyOf(request, content, parts));
+    optionsRoutes(files);
     postRoute(files, parts);
     patchRoute(files, parts);
     stateRoutes(files, parts);
     done();
   });
+}
+
+/** What is supported, for clients that have no key yet. */
+function optionsRoutes(app: HttpApp): void {
+  for (const path of ['/api/v1/media/uploads', '/api/v1/media/uploads/:id']) {
+    app.options(path, { config: { public: 'counted' }, schema: { hide: true } }, (_request, reply) =>
+      reply
+        .headers({
+          'tus-resumable': TUS_VERSION,
+          'tus-version': TUS_VERSION,
+          'tus-extension': 'creation,expiration,termination',
+          'tus-max-size': MAX_FILE_BYTES,
+        })
+        .code(204)
+        .send(),
+    );
+  }
 }
 
 type PreParsing = (request: FastifyRequest, reply: FastifyReply, payload: Readable) => Promise<Readable>;
@@ -156,7 +174,9 @@ async function begin(
   const exceeded = await quota.take({ organizationId, id, keyId, bytes: length, expiresAtMs });
   if (exceeded !== null) throw quotaExceeded(exceeded, length);
   await uploads.begin(organizationId, id, { length, expiresAtMs, metadata, described: { ...described, name } });
-  void reply.code(201).header('location', `/api/v1/media/uploads/${id}`);
+  void reply
+    .code(201)
+    .header('location', request.server.publicAddress.pathOf(request.raw, `/api/v1/media/uploads/${id}`));
   const upload = await existing(uploads, organizationId, id);
   // Begun again by a repeated request after its end.
   if (upload.offset === upload.length) await quota.release(upload);

@@ -25,10 +25,6 @@ export class ChannelFrame {
     return this.#whole.length;
   }
 
-  get json(): string {
-    return payloadOf(this.#whole).toString();
-  }
-
   has(flag: number): boolean {
     return (this.flags & flag) !== 0;
   }
@@ -45,7 +41,7 @@ export class ChannelFrame {
   }
 
   #bare(): Buffer {
-    return (this.#withoutData ??= textFrame(withoutData(this.json)));
+    return (this.#withoutData ??= textFrame(withoutData(payloadOf(this.#whole).toString())));
   }
 }
 

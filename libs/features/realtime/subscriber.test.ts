@@ -17,7 +17,6 @@ class Pinged extends Subscriber {
     keyId: 'k',
     scopes: [],
     takesPart: false,
-    isMember: false,
     expiresAtMs: null,
   };
   readonly pings: number[] = [];

@@ -1,6 +1,6 @@
 import { FRAME_FLAG, type LiveValue } from '#libs/platform/live/index.ts';
 
-import { ChannelFrame } from './channel-frame.ts';
+import { ChannelFrame, joinedFor } from './channel-frame.ts';
 import { LOSSY_BYTES, type Subscriber } from './subscriber.ts';
 
 export interface ValueCatchUpParts {
@@ -85,7 +85,7 @@ export class ValueCatchUp {
   #write(subscriber: Subscriber, frames: readonly ChannelFrame[]): void {
     if (!subscriber.isOpen) return;
     if (subscriber.unsentBytes > LOSSY_BYTES) return this.requestAfterDraining(subscriber);
-    const bytes = subscriber.encode(frames);
+    const bytes = joinedFor(frames, subscriber.format, subscriber.include);
     if (bytes !== null) subscriber.write(bytes);
     subscriber.allowanceBytes = bytes?.length ?? 0;
     subscriber.lacksValues = false;

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 
 import { Fault } from '#libs/kernel/faults.ts';
+import { canonicalId } from '#libs/kernel/ids.ts';
 import {
   type ConnectionOwner,
   Handshakes,
@@ -26,6 +27,8 @@ export interface AdmissionOptions {
   readonly tickets: Pick<Tickets, 'redeem'>;
   /** Origins whose web pages may connect. A request without `Origin` does not come from a web page. */
   readonly origins: readonly string[];
+  /** Whether an origin is the server's own: React Native on Android sends that by itself. */
+  readonly isOwnOrigin: (origin: string, request: IncomingMessage) => boolean;
 }
 
 /** A parsed upgrade request. */
@@ -33,7 +36,7 @@ interface Arrival {
   readonly request: IncomingMessage;
   readonly socket: Duplex;
   readonly head: Buffer;
-  readonly channelId: string | undefined;
+  readonly channelId: string;
   /** Offered subprotocols, in order, without the ticket; null without such a header. */
   readonly versions: readonly string[] | null;
   /** The subprotocol of the answer, never the ticket. */
@@ -49,13 +52,15 @@ export class WebsocketAdmission implements UpgradeHandler {
   readonly #node: RealtimeNode;
   readonly #tickets: AdmissionOptions['tickets'];
   readonly #origins: ReadonlySet<string>;
+  readonly #isOwnOrigin: AdmissionOptions['isOwnOrigin'];
   readonly #handshakes = new Handshakes({ maxMessageBytes: MAX_CLIENT_FRAME_BYTES, closeTimeoutMs: CLOSE_TIMEOUT_MS });
   readonly #refusedOwner: ConnectionOwner;
 
-  constructor(node: RealtimeNode, { tickets, origins }: AdmissionOptions) {
+  constructor(node: RealtimeNode, { tickets, origins, isOwnOrigin }: AdmissionOptions) {
     this.#node = node;
     this.#tickets = tickets;
     this.#origins = new Set(origins);
+    this.#isOwnOrigin = isOwnOrigin;
     this.#refusedOwner = { onText() {}, onBinary() {}, onControl() {}, onClosed: (code) => node.metrics.closed(code) };
   }
 
@@ -66,9 +71,15 @@ export class WebsocketAdmission implements UpgradeHandler {
   /** Checks in this order: is the node stopping, origin and version, the ticket, its key. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     if (this.#node.isStopping) return refuseForNow(socket);
-    const arrival: Arrival = { request, socket, head, channelId: PATH.exec(pathOf(request))?.[1], ...offerOf(request) };
+    const arrival: Arrival = {
+      request,
+      socket,
+      head,
+      channelId: canonicalId(PATH.exec(pathOf(request))?.[1] ?? ''),
+      ...offerOf(request),
+    };
     const { origin } = request.headers;
-    if (origin !== undefined && !this.#origins.has(origin)) {
+    if (origin !== undefined && !this.#origins.has(origin) && !this.#isOwnOrigin(origin, request)) {
       return this.#refuse(arrival, CLOSE.refused, 'Pages of this origin may not connect');
     }
     if (arrival.versions !== null && !arrival.versions.includes(PROTOCOL)) {

@@ -17,7 +17,7 @@ import { givenOrInFile, valueOf, type Variables } from './secret-files.ts';
 import { tracingConfigOf, tracingVariables } from './tracing.ts';
 import { uploadConfigOf, uploadVariables } from './uploads.ts';
 import { redisConfigOf, redisProblems, redisVariables } from './redis.ts';
-import { integer, listOf, network, oneOf, origin } from './variables.ts';
+import { integer, listOf, network, oneOf, origin, publicUrl } from './variables.ts';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -61,9 +61,14 @@ export const environment = z.object({
   REALTIME_ORIGINS: listOf(origin())
     .optional()
     .describe('Origins whose web pages may open websockets, separated by commas. Default: `CORS_ORIGINS`.'),
+  PUBLIC_URL: publicUrl()
+    .optional()
+    .describe(
+      'Address of the API for its clients, with the path prefix if there is one: `https://example.com/parley`. Default: that of each request.',
+    ),
   TRUST_PROXY: listOf(network())
     .prefault('')
-    .describe('Addresses or networks of proxies whose `X-Forwarded-For` is trusted, separated by commas.'),
+    .describe('Addresses or networks of proxies whose `X-Forwarded-…` headers are used, separated by commas.'),
   FETCH_ALLOW_HOSTS: listOf(allowedHost())
     .prefault('')
     .describe(
@@ -164,6 +169,7 @@ function configOf(values: z.output<typeof environment>) {
     logLevel: values.LOG_LEVEL,
     corsOrigins: values.CORS_ORIGINS,
     realtimeOrigins: values.REALTIME_ORIGINS ?? values.CORS_ORIGINS,
+    publicUrl: values.PUBLIC_URL,
     trustedProxies: values.TRUST_PROXY,
     fetchAllowHosts: values.FETCH_ALLOW_HOSTS,
     embedding: embeddingConfigOf(values),

@@ -4,8 +4,10 @@ import { integer } from './variables.ts';
 
 export const promptVariables = {
   PROMPT_TIMEOUT_MS: integer(1_000, 900_000)
-    .prefault('60000')
-    .describe('Milliseconds that a prompt waits for its answer; then it is 504, and the run continues.'),
+    .prefault('45000')
+    .describe(
+      'Milliseconds that a prompt waits for its answer; then it is 504, and the run continues. Proxies must wait longer: many give up after 50 or 60 seconds.',
+    ),
   PUBLIC_PROMPTS_PER_ADDRESS: integer(0, 100_000_000)
     .prefault('20')
     .describe('Prompts without an API key per minute from one address; 0 for no limit.'),

@@ -69,6 +69,15 @@ export function webUrl() {
   );
 }
 
+/** As {@link webUrl}, with a path of plain segments, parsed to the form without a slash at the end. */
+export function publicUrl() {
+  return webUrl()
+    .refine((value) => /^(\/[\w.~-]+)*\/?$/.test(URL.parse(value)?.pathname ?? ''), {
+      error: () => 'must have a path of plain segments, such as https://example.com/parley',
+    })
+    .transform((value) => new URL(value).href.replace(/\/$/, ''));
+}
+
 /** A Redis, or nodes of a cluster, separated by commas. They may contain passwords, so the message omits them. */
 export function redisUrls() {
   return z.string().refine((value) => areRedisUrls(value), {

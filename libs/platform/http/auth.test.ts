@@ -45,7 +45,6 @@ const holding = (...scopes: string[]): Principal => ({
   principalId: 'robot',
   keyId: 'key',
   scopes: new Set(scopes),
-  isMember: false,
   expiresAtMs: null,
 });
 

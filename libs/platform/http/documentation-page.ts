@@ -30,7 +30,7 @@ export async function documentationPage(routePrefix: `/${string}`, title: string
   await page.register(scalar, {
     routePrefix,
     configuration: {
-      url: '/openapi.json',
+      url: '../openapi.json',
       pageTitle: title,
       withDefaultFonts: false,
       telemetry: false,

@@ -10,15 +10,7 @@ export { buildHttpServer } from './server.ts';
 export { routesTagged } from './server-options.ts';
 export { readPast } from './past-reads.ts';
 export type { HttpApp, HttpServer, HttpServerOptions, ReadinessProbe } from './server-options.ts';
-export {
-  API_KEY_PREFIX,
-  createApiKey,
-  digestOf,
-  isWellFormedApiKey,
-  mayNotActAs,
-  MEMBER_SCOPES,
-  requireMayActAs,
-} from './auth.ts';
+export { API_KEY_PREFIX, createApiKey, digestOf, isWellFormedApiKey, mayNotActAs, requireMayActAs } from './auth.ts';
 export type { Authenticator, Principal } from './auth.ts';
 export { canonicalJson } from './signed-token.ts';
 export {
@@ -55,10 +47,10 @@ export { callerAddress, inTurn, Windows } from './rate-limits.ts';
 export { requireKnownKey } from './idempotency.ts';
 export type { IdempotencyStore } from './idempotency.ts';
 export { RedisIdempotencyStore } from './idempotency.redis.ts';
-export { type ChannelAccess, type MemberRoute, OF_CALLER, OF_CHANNEL } from './members.ts';
 export { liveCommand } from './live-command.ts';
 export type { LiveCommandCall, LiveCommandType } from './live-command.ts';
 export { type Direction, JsonSchemas } from './json-schemas.ts';
+export { PublicAddress, type PublicAddressOptions } from './public-address.ts';
 export { openPage, pageMetaSchema, pageQuery } from './paging.ts';
 export type { PageQuery } from './paging.ts';
 export { Places } from './places.ts';

@@ -9,7 +9,6 @@ const principal: Principal = {
   principalId: 's',
   keyId: 'k',
   scopes: new Set(['read']),
-  isMember: false,
   expiresAtMs: null,
 };
 

@@ -37,10 +37,11 @@ export function registerOpenApi(app: HttpApp, info: HttpServerOptions['info']): 
   app.addHook('onRoute', (route) => {
     if (route.method !== 'HEAD' && route.schema !== undefined && route.schema.hide !== true) routes.push(route);
   });
-  let document: Buffer | undefined;
-  app.get('/openapi.json', { config: { public: true }, schema: { hide: true } }, (_request, reply) => {
-    document ??= Buffer.from(JSON.stringify(openApiDocument(info, routes)));
-    void reply.type(JSON_TYPE).send(document);
+  let document: string | undefined;
+  app.get('/openapi.json', { config: { public: true }, schema: { hide: true } }, (request, reply) => {
+    document ??= JSON.stringify(openApiDocument(info, routes));
+    const url = app.publicAddress.pathOf(request.raw, '') || '/';
+    void reply.type(JSON_TYPE).send(`{"servers":${JSON.stringify([{ url }])},${document.slice(1)}`);
   });
 }
 
@@ -56,7 +57,6 @@ function openApiDocument(info: HttpServerOptions['info'], routes: readonly Route
     {
       openapi: '3.1.0',
       info,
-      servers: [{ url: '/' }],
       security: [{ ApiKey: [] }],
       paths,
       components: { securitySchemes: SECURITY, schemas: components },
@@ -181,11 +181,15 @@ const PREFIX = '/docs';
  */
 export function registerDocumentation(app: HttpApp, title: string): void {
   let page: Promise<RequestListener> | undefined;
-  for (const path of ['', '/', '/js/scalar.js']) {
+  // Relative, so that it is right below any prefix.
+  app.get(PREFIX, (_request, reply) => reply.redirect('docs/', 301));
+  for (const path of ['/', '/js/scalar.js']) {
     app.get(`${PREFIX}${path}`, async (request, reply) => {
       page ??= import('./documentation-page.ts').then(({ documentationPage }) => documentationPage(PREFIX, title));
       const serve = await page;
       reply.hijack();
+      // The page parses the address of the request, and names none.
+      request.raw.headers.host = 'localhost';
       serve(request.raw, reply.raw);
     });
   }

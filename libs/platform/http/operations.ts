@@ -19,19 +19,18 @@ export function operationRoutes(
 ): void {
   const config = { public: true };
   const schema = { hide: true };
-  const entry = Buffer.from(
-    JSON.stringify({
+  app.get('/', { config, schema }, ({ raw }, reply) => {
+    const named = (path: string): string => app.publicAddress.pathOf(raw, path);
+    const entry = {
       name: info.title,
       version: info.version,
-      documentation: '/docs',
-      openapi: '/openapi.json',
-      asyncapi: '/asyncapi.json',
-      health: '/health/ready',
-      metrics: '/metrics',
-    }),
-  );
-  app.get('/', { config, schema }, (_request, reply) => {
-    void reply.type(JSON_TYPE).send(entry);
+      documentation: named('/docs'),
+      openapi: named('/openapi.json'),
+      asyncapi: named('/asyncapi.json'),
+      health: named('/health/ready'),
+      metrics: named('/metrics'),
+    };
+    void reply.type(JSON_TYPE).send(JSON.stringify(entry));
   });
 
   const alive = Buffer.from('{"status":"ok"}');

@@ -6,7 +6,6 @@ import type { EntityReader } from '#libs/platform/readmodel/index.ts';
 import type { Metrics, Spans } from '#libs/platform/telemetry/index.ts';
 import type { Upgrades } from '#libs/platform/websocket/index.ts';
 import type { Authenticator } from './auth.ts';
-import type { ChannelAccess, MemberRoute } from './members.ts';
 import type { IdempotencyStore } from './idempotency.ts';
 
 /**
@@ -26,17 +25,11 @@ export type HttpApp = FastifyInstance<
   HttpTypeProvider
 >;
 
-/**
- * Options of the routes of one tag, by the scope that they require: `read`, `write`, or another. Without `members`, a route is
- * closed to members.
- */
+/** Options of the routes of one tag, by the scope that they require: `read`, `write`, or another. */
 export function routesTagged(tag: string) {
   const requiring =
     (scope: string) =>
-    <Schema extends object>(schema: Schema, members?: MemberRoute) => ({
-      config: { scope, ...(members !== undefined && { members }) },
-      schema: { tags: [tag], ...schema },
-    });
+    <Schema extends object>(schema: Schema) => ({ config: { scope }, schema: { tags: [tag], ...schema } });
   return { requiring, reads: requiring('read'), writes: requiring('write') };
 }
 
@@ -58,8 +51,6 @@ export interface HttpServerOptions {
   /** Declares all routes. Called once, before the server listens. */
   readonly routes: (app: HttpApp) => void;
   readonly authenticator: Authenticator;
-  /** Without it, members reach no channel. */
-  readonly access?: ChannelAccess;
   /** Signs cursors and positions; at least 16 bytes, and the same in every process. */
   readonly tokenSecret: string;
   /** Without a store, requests with an `Idempotency-Key` get 503. */
@@ -78,8 +69,10 @@ export interface HttpServerOptions {
   readonly info: { readonly title: string; readonly version: string; readonly description?: string };
   /** Origins that browsers may call from; none by default. */
   readonly corsOrigins?: readonly string[];
-  /** Addresses or networks of proxies whose `X-Forwarded-For` is trusted; none by default. */
+  /** Addresses or networks of proxies whose `X-Forwarded-…` headers are used; none by default. */
   readonly trustedProxies?: readonly string[];
+  /** The address of the API for its clients. Default: that of each request. */
+  readonly publicUrl?: string | undefined;
   /** `false` switches a limit off. */
   readonly rateLimits?: { readonly perKey?: RateLimit | false; readonly perAddress?: RateLimit | false };
   /** Bytes of bodies that are served at a time; a share of the memory by default. */

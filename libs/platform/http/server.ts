@@ -1,4 +1,5 @@
-import cors from '@fastify/cors';
+import type { IncomingMessage } from 'node:http';
+import cors, { type FastifyCorsOptionsDelegateCallback } from '@fastify/cors';
 import Fastify, { type FastifyRequest, LogController } from 'fastify';
 import { bodyMemory } from '#libs/platform/config/index.ts';
 import { refuseUpgrade, type Upgrades } from '#libs/platform/websocket/index.ts';
@@ -10,8 +11,8 @@ import { parseJsonBody, requirePlainJson } from './json-body.ts';
 import { KeyLookups } from './key-lookups.ts';
 import { operationRoutes } from './operations.ts';
 import { PastReads } from './past-reads.ts';
+import { PublicAddress } from './public-address.ts';
 import { createLimiters, type Limiters } from './rate-limits.ts';
-import { RecentCallers } from './recent-callers.ts';
 import { requestIdOf, traceparentOf } from './request-context.ts';
 import { traceRequests } from './request-spans.ts';
 import { attachPipeline } from './route-pipeline.ts';
@@ -34,11 +35,13 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   const closing = new AbortController();
   const isClosing = (): boolean => closing.signal.aborted;
   const isStopping = (): boolean => isClosing() || options.stopping?.aborted === true;
-  const app = createApp(options);
+  const publicAddress = new PublicAddress(options);
+  const app = createApp(options, publicAddress);
   const allowed = new AllowedMethods();
 
   // 1. Reading of requests, writing of errors
   decorate(app, options);
+  app.decorate('publicAddress', publicAddress);
   app.decorate('closing', closing.signal);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
@@ -57,7 +60,9 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   // 2. Hooks of every route
   const limiters = createLimiters(options);
   const keys = new KeyLookups(options.authenticator, { limitAddresses: options.rateLimits?.perAddress !== false });
-  if (options.corsOrigins && options.corsOrigins.length > 0) await app.register(cors, corsOptions(options.corsOrigins));
+  if (options.corsOrigins && options.corsOrigins.length > 0) {
+    await app.register(cors, { delegator: corsDelegator(options.corsOrigins) });
+  }
   refuseUnservable(app, allowed, limiters);
   if (options.spans) traceRequests(app, options.spans);
   app.addHook('onRoute', (route) => {
@@ -89,7 +94,7 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   };
 }
 
-function createApp(options: HttpServerOptions): HttpApp {
+function createApp(options: HttpServerOptions, publicAddress: PublicAddress): HttpApp {
   const { logger, requestTimeoutMs = 15_000 } = options;
   return Fastify({
     // Fastify's own logging costs a child logger and two listeners per request. Without it, `request.log` is the
@@ -113,6 +118,9 @@ function createApp(options: HttpServerOptions): HttpApp {
     // The pipeline answers during the stop; Fastify's own answer cannot be configured.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
+    ...(publicAddress.prefix !== '' && {
+      rewriteUrl: ({ url = '/' }: IncomingMessage) => publicAddress.withoutPrefix(url),
+    }),
     trustProxy: options.trustedProxies ? [...options.trustedProxies] : false,
     // An emoji in a path is up to 105 characters when percent-encoded.
     routerOptions: { maxParamLength: 256 },
@@ -125,6 +133,7 @@ function createApp(options: HttpServerOptions): HttpApp {
 function serveUpgrades(app: HttpApp, upgrades: Upgrades | undefined, { upgradeAfter }: Limiters): () => void {
   if (upgrades === undefined) return () => undefined;
   app.server.on('upgrade', (request, socket, head) => {
+    request.url = app.publicAddress.withoutPrefix(request.url ?? '/');
     const fault = headFault(request);
     if (fault !== undefined) return refuseUpgrade(socket, 400, fault.code, fault.message);
     const seconds = upgradeAfter(request);
@@ -137,16 +146,12 @@ function serveUpgrades(app: HttpApp, upgrades: Upgrades | undefined, { upgradeAf
 function decorate(app: HttpApp, options: HttpServerOptions): void {
   app.decorate('tokens', new TokenSigner(options.tokenSecret));
   app.decorate('pastReads', new PastReads(options));
-  app.decorate('callers', new RecentCallers());
   app.decorate('bodies', new BodyBudget(options.maxBodyBytes ?? bodyMemory()));
-  app.decorate('reauthenticate', async ({ headers: { authorization }, memberChannel }: FastifyRequest) => {
+  app.decorate('reauthenticate', ({ headers: { authorization } }: FastifyRequest) => {
     const key = presentedKey(authorization);
-    const principal = key === null ? null : await options.authenticator.authenticate(key);
-    if (principal?.isMember !== true || memberChannel === null) return principal;
-    return (await options.access?.admits(principal, memberChannel)) === true ? principal : null;
+    return key === null ? null : options.authenticator.authenticate(key);
   });
   app.decorateRequest('authenticated', null);
-  app.decorateRequest('memberChannel', null);
   app.decorateRequest('idempotentRun', null);
   app.decorateRequest('ownTraceparent', null);
   app.decorateRequest('startedAt', 0);
@@ -179,17 +184,24 @@ const EXPOSED_HEADERS = [
   // Resumable uploads
   'location',
   'tus-resumable',
+  'tus-version',
+  'tus-extension',
+  'tus-max-size',
   'upload-offset',
   'upload-length',
   'upload-expires',
 ];
 
 /** The plugin is only registered for a list of origins: without one, no origin is allowed, at no cost per request. */
-function corsOptions(origins: readonly string[]) {
-  return {
+function corsDelegator(origins: readonly string[]): FastifyCorsOptionsDelegateCallback {
+  const options = {
     origin: [...origins],
     methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
     exposedHeaders: EXPOSED_HEADERS,
     maxAge: 600,
   };
+  // An OPTIONS that is no preflight belongs to its route.
+  const withoutPreflight = { ...options, preflight: false };
+  return ({ headers }, done) =>
+    done(null, headers['access-control-request-method'] === undefined ? withoutPreflight : options);
 }

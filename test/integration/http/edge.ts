@@ -85,7 +85,6 @@ function principal(organizationId: string, keyId: string, scopes: string[]): Pri
     principalId: `user of ${organizationId}`,
     keyId,
     scopes: new Set(scopes),
-    isMember: false,
     expiresAtMs: null,
   };
 }

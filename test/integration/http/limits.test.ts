@@ -24,7 +24,6 @@ const knownPrincipal: Principal = {
   principalId: 'user',
   keyId: 'key',
   scopes: new Set(['read']),
-  isMember: false,
   expiresAtMs: null,
 };
 

@@ -73,7 +73,6 @@ class Recorder extends Subscriber {
       principalId: 's',
       keyId: 'k',
       scopes: [],
-      isMember: false,
       takesPart: false,
       expiresAtMs: null,
     };

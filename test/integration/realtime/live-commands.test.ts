@@ -35,7 +35,6 @@ beforeAll(async () => {
     keyId: rootKey.id,
     scopes: ['read', 'write', 'impersonate'],
     takesPart: false,
-    isMember: false,
     expiresAtMs: null,
   };
 });

@@ -46,17 +46,13 @@ beforeAll(async () => {
   const heads = async (channels: readonly unknown[]) => channels.map(() => 0);
   node = new RealtimeNode({ ...test.platform, metrics }, { ...features.realtime, heads, access });
   const upgrades = new Upgrades();
-  upgrades.handle(new WebsocketAdmission(node, { tickets: features.realtime.tickets, origins: [] }));
+  upgrades.handle(
+    new WebsocketAdmission(node, { tickets: features.realtime.tickets, origins: [], isOwnOrigin: () => false }),
+  );
   server = await buildHttpServer({
     routes: (app) => eventStreamRoutes(app, { node, channels: features.channels }),
     authenticator: {
-      authenticate: () => ({
-        ...caller,
-        ...SERVICE,
-        scopes: new Set(SERVICE.scopes),
-        isMember: false,
-        expiresAtMs: null,
-      }),
+      authenticate: () => ({ ...caller, ...SERVICE, scopes: new Set(SERVICE.scopes), expiresAtMs: null }),
     },
     tokenSecret: test.platform.tokenSecret,
     metrics,
@@ -110,7 +106,6 @@ async function socketFrom(channel: LiveChannel): Promise<Reader> {
   const { value } = await features.realtime.tickets.issue({
     ...channel,
     ...SERVICE,
-    isMember: false,
     takesPart: false,
     expiresAtMs: null,
   });

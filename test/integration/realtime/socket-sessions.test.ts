@@ -53,10 +53,7 @@ beforeAll(async () => {
         if (failure !== undefined) throw failure;
         if (revoked.has(keyId)) return null;
         const ids = { organizationId: 'o', principalType: 'service', principalId: 's', keyId } as const;
-        return {
-          principal: { ...ids, scopes: new Set(), isMember: false, expiresAtMs: ends.get(keyId) ?? null },
-          ageMs: 0,
-        };
+        return { principal: { ...ids, scopes: new Set(), expiresAtMs: ends.get(keyId) ?? null }, ageMs: 0 };
       },
     },
     changes: { subscribe: () => () => undefined },
@@ -87,7 +84,7 @@ beforeAll(async () => {
     TICK_MS,
   );
   const upgrades = new Upgrades();
-  upgrades.handle(new WebsocketAdmission(node, { tickets, origins: [] }));
+  upgrades.handle(new WebsocketAdmission(node, { tickets, origins: [], isOwnOrigin: () => false }));
   server = await buildHttpServer({
     routes: () => undefined,
     authenticator: { authenticate: () => null },
@@ -122,7 +119,6 @@ async function open(principal: Partial<Grant> = {}, reply?: string): Promise<Cli
     principalId: 's',
     keyId,
     scopes: ['read'],
-    isMember: false,
     takesPart: false,
     expiresAtMs: null,
     ...principal,

@@ -21,6 +21,8 @@ export interface Scale {
   readonly warmUpSeconds: number;
   /** Factor on amounts of data, 1 or less. */
   readonly amount: number;
+  /** Folder of a public collection that is not part of the project; null without one. */
+  readonly data: string | null;
 }
 
 export interface Row {

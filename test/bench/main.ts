@@ -1,4 +1,4 @@
-/** `npm run bench [-- row… --runs 5 --quick --quiet-wait 5 --json file]`: see docs/performance.md. */
+/** `npm run bench [-- row… --runs 5 --quick --quiet-wait 5 --data folder --json file]`: see docs/performance.md. */
 import { writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -62,8 +62,8 @@ const BENCHMARKS = [
   ...sharesBenchmarks,
 ];
 
-const FULL: Scale = { seconds: 5, warmUpSeconds: 3, amount: 1 };
-const QUICK: Scale = { seconds: 2, warmUpSeconds: 1.5, amount: 0.25 };
+const FULL: Omit<Scale, 'data'> = { seconds: 5, warmUpSeconds: 3, amount: 1 };
+const QUICK: Omit<Scale, 'data'> = { seconds: 2, warmUpSeconds: 1.5, amount: 0.25 };
 
 const USAGE = `npm run bench -- [row…] [options]
 
@@ -71,6 +71,7 @@ const USAGE = `npm run bench -- [row…] [options]
   --runs <number>       runs of each row, whose median counts; default: 5, with --quick 3
   --quick               shorter runs
   --quiet-wait <s>      seconds to wait for a quiet machine before each run; default: 5
+  --data <folder>       a public collection that the row uses, such as Cranfield for search
   --json <file>         also write the results as JSON
   --list                print the names of the rows`;
 
@@ -81,6 +82,7 @@ const { values, positionals } = argumentsOf(() =>
       runs: { type: 'string' },
       quick: { type: 'boolean', default: false },
       'quiet-wait': { type: 'string', default: '5' },
+      data: { type: 'string' },
       json: { type: 'string' },
       list: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
@@ -112,7 +114,7 @@ if (values.list || unknown.length > 0) {
 const runs = Number(values.runs ?? (values.quick ? 3 : 5));
 if (!Number.isSafeInteger(runs) || runs < 1) throw new RangeError('--runs takes a whole number from 1');
 const quietWaitSeconds = Number(values['quiet-wait']);
-const scale = values.quick ? QUICK : FULL;
+const scale = { ...(values.quick ? QUICK : FULL), data: values.data ?? null };
 
 console.log(
   `Node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model}), medians of ${runs} runs\n`,

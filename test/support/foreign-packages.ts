@@ -17,16 +17,17 @@ export function npmPackage(name: string, version: string, say: (line: string) =>
   }).then((folder) => join(folder, 'node_modules', name));
 }
 
-/** @returns the path of a Python that has the package. @throws as `npmPackage` */
+/** @returns the path of a Python that has the package, and `others` with their newest versions. @throws as `npmPackage` */
 export function pythonWith(
   name: string,
   version: string,
   python: string,
   say: (line: string) => void,
+  others: readonly string[] = [],
 ): Promise<string> {
   return installed(`${name}-${version}`, `${name} ${version} from PyPI`, say, async (folder) => {
     await run(python, ['-m', 'venv', folder]);
-    await run(join(folder, 'bin/python'), ['-m', 'pip', 'install', '--quiet', `${name}==${version}`]);
+    await run(join(folder, 'bin/python'), ['-m', 'pip', 'install', '--quiet', `${name}==${version}`, ...others]);
   }).then((folder) => join(folder, 'bin/python'));
 }
 

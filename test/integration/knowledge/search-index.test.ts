@@ -107,6 +107,94 @@ describe('a query', () => {
     expect(nodeNames(named, query, { limit: 3 })?.[0]).toBe('Vacuum');
   });
 
+  it('puts a signature before others by the name that it gives, whatever its parameters are', () => {
+    const parameters =
+      "file, mode='r', buffering=-1, encoding=None, errors=None, newline=None, closefd=True, opener=None";
+    const functions = indexOf([
+      learned([node('Opening files', 'open open open opens'), node('open dialog', 'open')], { document: 'other' }),
+      learned([node(`open(${parameters})`, 'Open file and return a file object.'), node('abs(x)')]),
+    ]);
+    expect(nodeNames(functions, 'open')?.[0]).toBe(`open(${parameters})`);
+    expect(nodeNames(functions, 'open(file)')?.[0]).toBe(`open(${parameters})`);
+    expect(nodeNames(functions, 'closefd')).toEqual([`open(${parameters})`]);
+  });
+
+  it('judges a match in a name by the length of the name, not by that of its text', () => {
+    const text = 'one two three four five six seven eight nine ten '.repeat(40);
+    const named = indexOf([
+      learned([node('Print settings of the older machines', 'x')], { document: 'a' }),
+      learned([node('Print jobs', text)], { document: 'b' }),
+      learned([node('Colours', text), node('Paper', 'of no use')], { document: 'c' }),
+    ]);
+    expect(nodeNames(named, 'print')?.[0]).toBe('Print jobs');
+  });
+
+  it.each([
+    ['printing', 'Printing of old maps', 'The prints'],
+    ['speeds', 'All speeds that were measured', 'Speed'],
+    ['organise', 'How we organise work', 'Organization'],
+  ])('for %j puts %j before %j', (query, exact, inflected) => {
+    const both = indexOf([
+      learned([node(inflected)], { document: 'a' }),
+      learned([node(exact)], { document: 'b' }),
+      learned([node('Others are here')], { document: 'c' }),
+    ]);
+    expect(nodeNames(both, query)).toEqual([exact, inflected]);
+  });
+
+  it('counts a word more that it repeats', () => {
+    const two = indexOf([learned([node('A', 'red'), node('B', 'blue')])]);
+    expect(nodeNames(two, 'red blue, blue')?.[0]).toBe('B');
+    expect(nodeNames(two, 'red red blue')?.[0]).toBe('A');
+  });
+
+  const polite =
+    'Good morning dear colleagues, thank you very much for the excellent service last week, everybody here was happy with ' +
+    'the fast delivery and the friendly person who called; today we have a small question about the contract:';
+  it.each([
+    ['before', `${polite} when does the lighthouse warranty expire?`],
+    ['after', `When does the lighthouse warranty expire? ${polite}`],
+  ])('of a long message finds the question %s what is said besides', (_, query) => {
+    const said = polite.match(/[a-z]{4,}/g) ?? [];
+    const letters = said.map(
+      (_word, at) => `A letter of one page says ${[...said, ...said].slice(at, at + 4).join(' ')} on it`,
+    );
+    const many = indexOf([
+      ...letters.map((text, at) => learned([node(`Letter ${at}`, text)], { document: `letter ${at}` })),
+      learned([node('Terms', 'The warranty of a lighthouse expires after ten years.')], { document: 'terms' }),
+    ]);
+    expect(nodeNames(many, query)?.[0]).toBe('Terms');
+  });
+
+  it.each([
+    ['wifi', 'Wi-Fi'],
+    ['Wi-Fi', 'wifi'],
+    ['node.js', 'nodejs'],
+    ['nodejs', 'Node.js'],
+    ['e-mail', 'email'],
+    ['email', 'e‑mail'],
+    ['AT&T', 'ATT'],
+    ['speeds', 'speed'],
+    ['speed', 'speeds'],
+    ['development', 'developed'],
+    ['C#', 'C#'],
+    ['c++', 'C++17'],
+    ['notepad', 'Notepad++'],
+    ['hyphenation', 'hyphen\u00adation'],
+  ])('%j finds %j, before what only looks like it', (query, text) => {
+    const others = node('Others', 'spe C dev wired noder spell de elopement');
+    expect(nodeNames(indexOf([learned([node('Found', `the ${text} of it`), others])]), query)?.[0]).toBe('Found');
+  });
+
+  it.each([
+    ['c#', 'c++'],
+    ['c++', 'C and C#'],
+    ['speed', 'spell'],
+    ['notepad++', 'c++'],
+  ])('%j does not find %j', (query, text) => {
+    expect(nodeNames(indexOf([learned([node('Other', `the ${text} of it`)])]), query)).toEqual([]);
+  });
+
   it('puts a node by its name before others as it was named then only', () => {
     const renamed = indexOf([
       learned([node('Plan'), { ...node('Plan B'), name: 'Plan' }, node('Plan plan', 'plan')]),

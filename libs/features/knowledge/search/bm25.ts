@@ -9,8 +9,12 @@ export function rarityOf(having: number, all: number): number {
   return Math.log(1 + (all - having + 0.5) / (having + 0.5));
 }
 
-/** From 0 to `SATURATION + 1`. @param relativeLength of the text, to the mean of all texts */
-export function saturated(occurrences: number, relativeLength: number): number {
-  const occurring = occurrences / (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * relativeLength);
-  return (occurring * (SATURATION + 1)) / (occurring + SATURATION);
+/** Occurrences as they count in a text of mean length. @param relativeLength of the text, to the mean of all texts */
+export function inMeanLength(occurrences: number, relativeLength: number): number {
+  return occurrences / (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * relativeLength);
+}
+
+/** From 0 to `SATURATION + 1`. */
+export function saturated(occurrences: number): number {
+  return (occurrences * (SATURATION + 1)) / (occurrences + SATURATION);
 }

@@ -43,6 +43,8 @@ export class Columns {
   /** By row. */
   item = new Int32Array();
   document = new Int32Array();
+  /** Words of the name; and of the rest of the text. */
+  nameWords = new Uint16Array();
   words = new Uint16Array();
   #learnt = new Int32Array();
   #withdrawn = new Int32Array();
@@ -98,18 +100,21 @@ export class Columns {
   }
 
   #readRows(file: IndexFile): void {
-    const sql = 'select row, item, document, learnt, withdrawn, words from fact where row >= ? order by row';
-    for (const [key, item, document, learnt, withdrawn, words] of file.rows(sql, this.rows)) {
+    const sql =
+      'select row, item, document, learnt, withdrawn, name_words, words from fact where row >= ? order by row';
+    for (const [key, item, document, learnt, withdrawn, nameWords, words] of file.rows(sql, this.rows)) {
       const row = Number(key);
       this.rows = row + 1;
       this.item = enlarged(this.item, this.rows);
       this.document = enlarged(this.document, this.rows);
+      this.nameWords = enlarged(this.nameWords, this.rows);
       this.words = enlarged(this.words, this.rows);
       this.#learnt = enlarged(this.#learnt, this.rows);
       this.#withdrawn = enlarged(this.#withdrawn, this.rows);
       this.item[row] = Number(item);
       this.document[row] = document === null ? -1 : Number(document);
       this.documents = Math.max(this.documents, (this.document[row] ?? -1) + 1);
+      this.nameWords[row] = Number(nameWords);
       this.words[row] = Number(words);
       this.#learnt[row] = Number(learnt);
       this.#withdrawn[row] = withdrawn === null ? NEVER : Number(withdrawn);
@@ -117,8 +122,10 @@ export class Columns {
   }
 
   get bytes(): number {
-    const columns = [this.item, this.document, this.words, this.#learnt, this.#withdrawn, this.kind, this.order];
-    const lengths = [...columns, this.#itemLearnt, this.#validAt, this.#times].map(({ byteLength }) => byteLength);
+    const columns = [this.item, this.document, this.nameWords, this.words, this.#learnt, this.#withdrawn, this.kind];
+    const lengths = [...columns, this.order, this.#itemLearnt, this.#validAt, this.#times].map(
+      ({ byteLength }) => byteLength,
+    );
     return lengths.reduce((sum, length) => sum + length, this.#endings.size * 200);
   }
 
@@ -140,6 +147,10 @@ export class Columns {
   /** When the item was first learnt. */
   createdMs(item: number): number {
     return this.timeOf(this.#itemLearnt[item] ?? 0);
+  }
+
+  kindOf(item: number): Kind {
+    return this.kind[item] === EDGE ? EDGE : NODE;
   }
 
   /** Whether a row up to {@link lastRowAt} has not been withdrawn by then. */

@@ -6,7 +6,7 @@ import { rmSync } from 'node:fs';
 import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqlite';
 
 /** Of the tables, of the words that texts consist of, and of how events become rows. */
-const VERSION = 5;
+const VERSION = 6;
 
 const PAGE_BYTES = 8_192;
 /** Pages of a file in memory. */
@@ -42,7 +42,7 @@ const SCHEMA = `
   create table passage (passage integer primary key, text text not null);
   create table fact (
     row integer primary key, item integer not null, document integer, origin integer, passage integer,
-    learnt integer not null, withdrawn integer, words integer not null, invalid_at real, text blob not null,
+    learnt integer not null, withdrawn integer, name_words integer not null, words integer not null, invalid_at real, text blob not null,
     named integer
   );
   create index fact_item on fact (item);

@@ -8,7 +8,7 @@ import { recordEndings } from './edge-endings.ts';
 import { descriptionAt, type GraphDescription } from './records.ts';
 import { type IndexFile, parseRow } from './index-file.ts';
 import { counted, FIELDS, TermWriter } from './postings.ts';
-import { nameNumber, wordsOf } from './tokens.ts';
+import { nameNumber, nameParts, wordsOf } from './tokens.ts';
 
 /** An event as the writer needs it; null in place of one that an older version does not know. */
 export interface IndexedEvent {
@@ -20,6 +20,9 @@ export interface IndexedEvent {
 
 /** Stated facts of one item that are compared with those of a new one. */
 const MAX_COMPARED = 50;
+
+/** Of a text in words: of 16 bits. */
+const MAX_LENGTH = 65_535;
 
 /** Items are numbered from 0 without gaps. */
 const NEXT_ITEM = '(select coalesce(max(item), -1) + 1 from item)';
@@ -148,25 +151,26 @@ class EventWriter {
     }
     // The sentence of an edge says it all: with the passage, every edge of it would match.
     const searched = fact.kind === EDGE || passage === null ? '' : `${passage} ${origin?.name ?? ''}`;
+    const [name, details] = nameParts(content.name ?? '');
     const words = {
-      name: wordsOf(content.name ?? ''),
-      summary: wordsOf(content.fact ?? content.summary ?? ''),
+      name: wordsOf(name),
+      summary: wordsOf(`${details} ${content.fact ?? content.summary ?? ''}`),
       passage: wordsOf(searched),
     };
-    const length = words.name.length + words.summary.length + words.passage.length;
     const row = this.#terms.nextRow();
     this.#file.run(
-      'insert into fact (row, item, document, origin, passage, learnt, words, invalid_at, text, named) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      'insert into fact (row, item, document, origin, passage, learnt, name_words, words, invalid_at, text, named) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
       row,
       item,
       origin?.document ?? null,
       origin?.key ?? null,
       passageKey(),
       revision,
-      Math.min(length, 65_535),
+      Math.min(words.name.length, MAX_LENGTH),
+      Math.min(words.summary.length + words.passage.length, MAX_LENGTH),
       timeOf(content.invalidAt ?? null),
       textKey(embeddedText({ ...content, kind: fact.kind, passage })),
-      fact.kind === NODE ? nameNumber(content.name ?? '') : null,
+      fact.kind === NODE ? nameNumber(name) : null,
     );
     this.#file.run('insert into content (row, json) values (?, ?)', row, JSON.stringify(content));
     this.#terms.add(row, countsOf(words));

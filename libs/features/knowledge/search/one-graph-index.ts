@@ -19,7 +19,7 @@ import { type IndexedEvent, writeEvents } from './index-writer.ts';
 import { variantsOf } from './query-terms.ts';
 import { Ranker, type Rankings } from './ranking.ts';
 import { descriptionAt, isoTime, readById, readEdge, readNode } from './records.ts';
-import { queryWords } from './tokens.ts';
+import { queryWordCounts } from './tokens.ts';
 
 /**
  * The index of one graph: a fold of its events, in a file that other processes may read and write at the same time.
@@ -149,9 +149,9 @@ export class OneGraphIndex {
 
   #variants(query: string, { revision }: Point) {
     const lastRow = this.#columns.lastRowAt(revision);
-    return queryWords(query)
-      .map((word) => variantsOf(this.#file, word, lastRow))
-      .filter((variants) => variants.length > 0);
+    return [...queryWordCounts(query)]
+      .map(([word, count]) => ({ count, variants: variantsOf(this.#file, word, lastRow) }))
+      .filter(({ variants }) => variants.length > 0);
   }
 
   #read<T>(work: (columns: Columns) => T): T {

@@ -9,7 +9,7 @@ export interface Variant {
 }
 
 const STEM_WEIGHT = 0.8;
-const PREFIX_WEIGHT = 0.6;
+const PREFIX_WEIGHT = 0.4;
 const TYPO_WEIGHTS = [1, 0.7, 0.5];
 
 const MAX_STEMS = 12;

@@ -1,0 +1,148 @@
+import { inMeanLength, rarityOf, saturated } from './bm25.ts';
+import { type Columns, EDGE, type Kind, NODE } from './columns.ts';
+import { DocumentScores } from './document-scores.ts';
+import { type TextTotals, textTotals } from './text-totals.ts';
+import type { IndexFile } from './index-file.ts';
+import { countInName, countInPassage, countInSummary, visitPostings } from './postings.ts';
+import type { Variant } from './query-terms.ts';
+
+/** What an occurrence is worth, by field. */
+const IN_NAME = 8;
+const IN_SUMMARY = 1;
+const IN_PASSAGE = 1;
+/** What the match of the whole document counts, beside that of the fact. */
+const DOCUMENT_SHARE = 0.5;
+/** Facts with this many words of a long query count as much as those with all words of a query of this length. */
+const ENOUGH_WORDS = 3;
+/** Postings that a query reads before it leaves out further words and variants: about 0.1 s. */
+const MAX_POSTINGS = 5_000_000;
+
+/** A word of a query that the index has terms for. */
+export interface QueryWord {
+  /** How often the query has it. */
+  readonly count: number;
+  readonly variants: readonly Variant[];
+}
+
+/** Memory that queries of a thread use in turn; zero between them. */
+export class Scratch {
+  /** By row, for the word that is being counted: occurrences, and how well they match. */
+  occurrences = new Float32Array();
+  matches = new Float32Array();
+  /** By row, for all words: the score, and the weight of the words that the row has. */
+  scores = new Float64Array();
+  weights = new Float64Array();
+  /** By item: its best row so far, plus one. */
+  bestRow = new Int32Array();
+
+  reserve(rows: number, items: number): void {
+    if (rows > this.scores.length) {
+      this.occurrences = new Float32Array(rows * 2);
+      this.matches = new Float32Array(rows * 2);
+      this.scores = new Float64Array(rows * 2);
+      this.weights = new Float64Array(rows * 2);
+    }
+    if (items > this.bestRow.length) this.bestRow = new Int32Array(items * 2);
+  }
+}
+
+/** Scores facts that are present at a revision by the words of a query. Every word is added before the first score. */
+export class FactScores {
+  /** Of the facts that have any of the words. */
+  readonly rows: number[] = [];
+  readonly #file: IndexFile;
+  readonly #columns: Columns;
+  readonly #revision: number;
+  readonly #lastRow: number;
+  readonly #scratch: Scratch;
+  readonly #totals: TextTotals;
+  /** Of the nodes. Edges are sentences, which rank by what they say themselves. */
+  readonly #documents: DocumentScores;
+  #postings = 0;
+  #words = 0;
+  /** Of all words. */
+  #weight = 0;
+
+  constructor(index: { readonly file: IndexFile; readonly columns: Columns }, revision: number, scratch: Scratch) {
+    this.#file = index.file;
+    this.#columns = index.columns;
+    this.#revision = revision;
+    this.#lastRow = index.columns.lastRowAt(revision);
+    this.#scratch = scratch;
+    this.#totals = textTotals(index.columns, revision);
+    this.#documents = new DocumentScores(this.#totals.documents);
+  }
+
+  add({ count, variants }: QueryWord): void {
+    this.#words += 1;
+    if (this.#postings >= MAX_POSTINGS) return;
+    const having: number[] = [];
+    try {
+      this.#match(variants, having);
+      this.#score(having, count);
+    } finally {
+      for (const row of having) this.#scratch.occurrences[row] = this.#scratch.matches[row] = 0;
+    }
+  }
+
+  /** Finds the rows that have a word, and how well they match it: by the best of its variants. */
+  #match(variants: readonly Variant[], having: number[]): void {
+    const { occurrences, matches } = this.#scratch;
+    const { item, kind, nameWords, words } = this.#columns;
+    const [ofNodes, ofEdges] = this.#totals.kinds;
+    for (const { term, weight } of variants) {
+      if (this.#postings >= MAX_POSTINGS) break;
+      this.#postings += visitPostings(this.#file, { term, lastRow: this.#lastRow }, (row, counts) => {
+        const { perNameWord, perTextWord } = kind[item[row]!] === EDGE ? ofEdges : ofNodes;
+        const inName = IN_NAME * countInName(counts);
+        const inText = IN_SUMMARY * countInSummary(counts) + IN_PASSAGE * countInPassage(counts);
+        let relevant = 0;
+        if (inName > 0) relevant += inMeanLength(inName, nameWords[row]! * perNameWord);
+        if (inText > 0) relevant += inMeanLength(inText, words[row]! * perTextWord);
+        const match = weight * saturated(relevant);
+        if (matches[row] === 0) having.push(row);
+        if (match > matches[row]!) matches[row] = match;
+        if (weight * (inName + inText) > occurrences[row]!) occurrences[row] = weight * (inName + inText);
+      });
+    }
+  }
+
+  #score(having: readonly number[], repetitions: number): void {
+    const { occurrences, matches, scores, weights } = this.#scratch;
+    const present = having.filter((row) => this.#columns.isPresent(row, this.#revision));
+    const counts = [0, 0];
+    for (const row of present) counts[this.#kindOf(row)]! += 1;
+    // A word that the query repeats counts more, but less than as many words.
+    const factor = Math.sqrt(repetitions);
+    const weightOf = this.#totals.kinds.map(({ count }, kind) => factor * rarityOf(counts[kind]!, count));
+    for (const row of present) {
+      const kind = this.#kindOf(row);
+      const weight = weightOf[kind]!;
+      if (scores[row] === 0) this.rows.push(row);
+      scores[row]! += weight * matches[row]!;
+      weights[row]! += weight;
+      if (kind === NODE) this.#documents.addOccurrences(this.#columns.document[row] ?? -1, occurrences[row]!);
+    }
+    this.#documents.endWord(weightOf[NODE]!);
+    this.#weight += Math.max(...weightOf);
+  }
+
+  /** Adds a fact whatever words it has: further words may have been left out. */
+  include(row: number): void {
+    if (this.#scratch.scores[row] === 0) this.rows.push(row);
+  }
+
+  /** Many of the query's words count more than few of them often. A fact without a document is one of its own. */
+  of(row: number): number {
+    const share = Math.min(1, ENOUGH_WORDS / this.#words);
+    const score = this.#scratch.scores[row]! * (this.#scratch.weights[row]! / this.#weight) ** share;
+    if (this.#kindOf(row) === EDGE) return score;
+    const document = this.#columns.document[row] ?? -1;
+    const ofDocument = document === -1 ? score : this.#documents.of(document, { weight: this.#weight, share });
+    return score + DOCUMENT_SHARE * ofDocument;
+  }
+
+  #kindOf(row: number): Kind {
+    return this.#columns.kindOf(this.#columns.item[row] ?? 0);
+  }
+}

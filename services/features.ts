@@ -31,7 +31,14 @@ import {
 
 import { KeyAuthenticator, KeyChanges, KeyDirectory, keyRoutes, Keys, keysModule } from '#libs/features/keys/index.ts';
 import { knowledgeModule, openKnowledge } from '#libs/features/knowledge/index.ts';
-import { membersModule, tokenIssuerRoutes, TokenIssuers } from '#libs/features/members/index.ts';
+import {
+  CallerAuthenticator,
+  KeySets,
+  membersModule,
+  TokenAuthenticator,
+  tokenIssuerRoutes,
+  TokenIssuers,
+} from '#libs/features/members/index.ts';
 import { mediaItemRoutes, MediaItems, mediaModule, mediaReactors } from '#libs/features/media/index.ts';
 import {
   Applications,
@@ -132,7 +139,16 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
   const organizations = new Organizations(core, users);
   const keys = new Keys(core, keyChanges);
   const tokenIssuers = new TokenIssuers(core, keyChanges);
-  const authenticator = new KeyAuthenticator({ directory: new KeyDirectory(core), changes: keyChanges });
+  const authenticator = new CallerAuthenticator(
+    new KeyAuthenticator({ directory: new KeyDirectory(core), changes: keyChanges }),
+    new TokenAuthenticator({
+      store: core.store,
+      issuers: tokenIssuers,
+      users,
+      keySets: new KeySets({ fetcher: core.fetcher, log: core.log }),
+      changes: keyChanges,
+    }),
+  );
   const directory = new Directory(users, new Applications(organizations, keyChanges));
   const agents = new Agents(core);
   const agentTools = new AgentTools(toolServers(core.fetcher), agents);

@@ -10,6 +10,8 @@ export interface Caller {
   readonly principalId: EntityId;
   /** `read`, `write`, `impersonate`, `agent`, `admin`, `platform`; no scope includes another. */
   readonly scopes: ReadonlySet<string>;
+  /** Sees and does only what belongs to the channels in which its user takes part. Other callers see the organization. */
+  readonly isMember: boolean;
 }
 
 /**

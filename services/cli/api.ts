@@ -32,6 +32,7 @@ const OPERATOR: Principal = {
   principalId: 'cli',
   keyId: 'cli',
   scopes: new Set(keyScope.options),
+  isMember: false,
   expiresAtMs: null,
 };
 

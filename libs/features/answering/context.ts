@@ -18,7 +18,7 @@ import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { PromptLimits } from '#libs/platform/config/index.ts';
 import type { IdempotencyStore } from '#libs/platform/http/index.ts';
-import type { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
+import type { EventLoopPace, FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 import type { Core } from '#libs/platform/runtime/index.ts';
 
 import type { Invocations } from './decide/invocation.read.ts';
@@ -53,11 +53,13 @@ export interface Answering extends Pick<Core, 'fetcher' | 'log' | 'model' | 'spa
 export interface Prompting
   extends
     Pick<Answering, 'agents' | 'channels' | 'interactions' | 'invocations' | 'runs' | 'store'>,
-    Pick<Core, 'redis' | 'topics'>,
+    Pick<Core, 'readModel' | 'redis' | 'topics'>,
     Pick<Directories, 'organizations' | 'users'> {
   /** Prompts that begin, and looks at runs that are waited for: organizations share them. */
   readonly posting: FairSemaphore;
   readonly looks: FairSemaphore;
+  /** Of queued prompts while other organizations send requests. */
+  readonly pace: EventLoopPace;
   readonly budgets: PromptBudgets;
   readonly limits: PromptLimits;
   readonly idempotency: IdempotencyStore;

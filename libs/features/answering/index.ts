@@ -4,7 +4,7 @@
  * `promptbudget-<id>`.
  */
 import { type HttpApp, RedisIdempotencyStore } from '#libs/platform/http/index.ts';
-import { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
+import { EventLoopPace, FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
 import type { Answering, Prompting } from './context.ts';
@@ -73,14 +73,17 @@ export function createAnswering(core: Core, { relevance, ...deps }: AnsweringDep
 const POSTING = { permits: 8, permitsOfGroup: 4, maxWaitingInGroup: 1_000, maxWaiting: 10_000 };
 const LOOKS = { permits: 4, permitsOfGroup: 2 };
 
-type PromptsDeps = Omit<Prompting, 'budgets' | 'idempotency' | 'looks' | 'posting' | 'redis' | 'store' | 'topics'>;
+type PromptsDeps = Omit<
+  Prompting,
+  'budgets' | 'idempotency' | 'looks' | 'pace' | 'posting' | 'readModel' | 'redis' | 'store' | 'topics'
+>;
 
 /** Questions to agents over HTTP. Each is a message in a channel, and a run that answers it. */
 export function createPrompts(core: Core, deps: PromptsDeps) {
-  const { topics, redis, store } = core;
-  const queues = { posting: new FairSemaphore(POSTING), looks: new FairSemaphore(LOOKS) };
+  const { readModel, redis, store, topics } = core;
+  const queues = { posting: new FairSemaphore(POSTING), looks: new FairSemaphore(LOOKS), pace: new EventLoopPace() };
   const own = { budgets: new PromptBudgets(core), idempotency: new RedisIdempotencyStore(redis) };
-  const prompting: Prompting = { ...deps, ...queues, ...own, topics, redis, store };
+  const prompting: Prompting = { ...deps, ...queues, ...own, readModel, redis, store, topics };
   return {
     routes(app: HttpApp) {
       promptRoute(app, prompting);

@@ -14,6 +14,7 @@ const principal = {
   principalId: 'ada',
   keyId: id,
   scopes: new Set<string>(),
+  isMember: false,
   expiresAtMs: null,
 } as const;
 

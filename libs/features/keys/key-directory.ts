@@ -68,6 +68,7 @@ export function knownKey(key: KeyState, user: User | null): KnownKey | null {
       principalId: key.principal.id,
       keyId: key.id,
       scopes: new Set(key.scopes),
+      isMember: false,
       expiresAtMs: end === null ? null : Date.parse(end),
     },
   };

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 
 import type { Channels } from '#libs/features/channels/index.ts';
-import type { KeyAuthenticator, KeyChange, KeyChanges } from '#libs/features/keys/index.ts';
+import type { KeyChange, KeyChanges } from '#libs/features/keys/index.ts';
+import type { CallerAuthenticator } from '#libs/features/members/index.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
@@ -16,6 +17,8 @@ export const grantSchema = z.object({
   keyId: z.string(),
   /** Those of the key when the ticket was issued. */
   scopes: z.array(z.string()),
+  /** Absent in tickets of earlier versions, which knew no members. */
+  isMember: z.boolean().default(false),
   /** The principal is a user that takes part in the channel; its removal ends the subscription. */
   takesPart: z.boolean(),
   /** Unix milliseconds; null if the key does not expire. */
@@ -42,19 +45,29 @@ export type CheckedKey = { readonly expiresAtMs: number | null; readonly ageMs: 
  * @throws HttpError 404 for a channel that the organization does not have
  */
 export async function grantOf(
-  { organizationId, principalType, principalId, keyId, scopes, expiresAtMs }: Principal,
+  { organizationId, principalType, principalId, keyId, scopes, isMember, expiresAtMs }: Principal,
   channelId: EntityId,
   channels: ChannelUsers,
 ): Promise<Grant> {
   const users = await channels.usersOf(organizationId, channelId);
   if (users === null) throw notFound();
   const takesPart = principalType === 'user' && users.has(principalId);
-  return { organizationId, channelId, principalType, principalId, keyId, scopes: [...scopes], takesPart, expiresAtMs };
+  return {
+    organizationId,
+    channelId,
+    principalType,
+    principalId,
+    keyId,
+    scopes: [...scopes],
+    isMember,
+    takesPart,
+    expiresAtMs,
+  };
 }
 
 export interface AccessParts {
   /** Decides on keys and their users from the log, as strictly as in the authentication of a request. */
-  readonly keys: Pick<KeyAuthenticator, 'principal' | 'verify' | 'onChange' | 'onGap'>;
+  readonly keys: Pick<CallerAuthenticator, 'principal' | 'verify' | 'onChange' | 'onGap'>;
   readonly changes: Pick<KeyChanges, 'subscribe'>;
   readonly channels: ChannelUsers;
   readonly log: Pick<Platform['log'], 'error'>;

@@ -25,6 +25,10 @@ export class ChannelFrame {
     return this.#whole.length;
   }
 
+  get json(): string {
+    return payloadOf(this.#whole).toString();
+  }
+
   has(flag: number): boolean {
     return (this.flags & flag) !== 0;
   }
@@ -41,7 +45,7 @@ export class ChannelFrame {
   }
 
   #bare(): Buffer {
-    return (this.#withoutData ??= textFrame(withoutData(payloadOf(this.#whole).toString())));
+    return (this.#withoutData ??= textFrame(withoutData(this.json)));
   }
 }
 

@@ -1,25 +1,18 @@
-import { joinedFor, type ChannelFrame, type FrameFormat } from './channel-frame.ts';
+import type { ChannelFrame } from './channel-frame.ts';
 import { CLOSE } from './protocol.ts';
 import type { RealtimeMetrics } from './realtime.metrics.ts';
 import { LOSSY_BYTES, SLOW_BYTES, type Subscriber } from './subscriber.ts';
 import { wantsValues, type ValueCatchUp } from './value-catch-up.ts';
 
-/** Subscribers that receive the same bytes. */
-interface Group {
-  readonly format: FrameFormat;
-  readonly include: number;
-  readonly subscribers: Set<Subscriber>;
-}
-
 /**
  * Writes frames to the live subscribers of a channel. The frames of one turn of the event loop are joined once for all
- * subscribers that include the same, and are one write for each.
+ * subscribers of a group, and are one write for each.
  */
 export class FanOut {
   readonly #metrics: RealtimeMetrics;
   readonly #values: ValueCatchUp;
   readonly #onWritten: (flags: number) => void;
-  readonly #groups = new Map<string, Group>();
+  readonly #groups = new Map<unknown, Set<Subscriber>>();
   #due: ChannelFrame[] = [];
   #size = 0;
 
@@ -35,28 +28,22 @@ export class FanOut {
   }
 
   all(): readonly Subscriber[] {
-    return [...this.#groups.values()].flatMap(({ subscribers }) => [...subscribers]);
+    return [...this.#groups.values()].flatMap((group) => [...group]);
   }
 
   /** The caller must flush before: due frames are not for the new subscriber. */
   add(subscriber: Subscriber): void {
-    const { format, include } = subscriber;
-    const name = `${format} ${include}`;
-    let group = this.#groups.get(name);
-    if (group === undefined) {
-      group = { format, include, subscribers: new Set() };
-      this.#groups.set(name, group);
-    }
-    group.subscribers.add(subscriber);
+    const group = this.#groups.get(subscriber.group);
+    if (group === undefined) this.#groups.set(subscriber.group, new Set([subscriber]));
+    else group.add(subscriber);
     this.#size += 1;
   }
 
   remove(subscriber: Subscriber): void {
-    const name = `${subscriber.format} ${subscriber.include}`;
-    const group = this.#groups.get(name);
-    if (group?.subscribers.delete(subscriber) !== true) return;
+    const group = this.#groups.get(subscriber.group);
+    if (group?.delete(subscriber) !== true) return;
     this.#size -= 1;
-    if (group.subscribers.size === 0) this.#groups.delete(name);
+    if (group.size === 0) this.#groups.delete(subscriber.group);
   }
 
   push(frame: ChannelFrame): void {
@@ -75,15 +62,13 @@ export class FanOut {
     this.#onWritten(events.reduce((all, { flags }) => all | flags, 0));
   }
 
-  #writeTo(
-    { format, include, subscribers }: Group,
-    frames: readonly ChannelFrame[],
-    events: readonly ChannelFrame[],
-  ): void {
-    const all = joinedFor(frames, format, include);
-    const hasValues = events.length < frames.length && wantsValues(include);
-    const durable = hasValues ? joinedFor(events, format, include) : all;
-    for (const subscriber of subscribers) {
+  #writeTo(group: Set<Subscriber>, frames: readonly ChannelFrame[], events: readonly ChannelFrame[]): void {
+    const [first] = group;
+    if (first === undefined) return;
+    const all = first.encode(frames);
+    const hasValues = events.length < frames.length && wantsValues(first.include);
+    const durable = hasValues ? first.encode(events) : all;
+    for (const subscriber of group) {
       const { unsentBytes } = subscriber;
       if (unsentBytes <= LOSSY_BYTES) subscriber.allowanceBytes = 0;
       if (unsentBytes > SLOW_BYTES + subscriber.allowanceBytes) {

@@ -16,6 +16,7 @@ import { Typing } from './typing.ts';
 
 export { grantOf, SubscriberAccess } from './access.ts';
 export type { AccessChange, Grant } from './access.ts';
+export type { ChannelFrame } from './channel-frame.ts';
 export { EventStream } from './event-stream.ts';
 export type { LiveChannel } from './live-channel.ts';
 export { clientFrame, PING, PONG, serverFrame } from './frames.ts';

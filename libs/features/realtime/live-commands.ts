@@ -151,7 +151,7 @@ export class LiveCommands {
 
 function requestOf(
   type: LiveCommandType,
-  { organizationId, channelId, principalType, principalId, keyId, scopes }: Grant,
+  { organizationId, channelId, principalType, principalId, keyId, scopes, isMember }: Grant,
   { id, data }: LiveCommand,
   session: CommandingSession,
 ): Request {
@@ -171,7 +171,7 @@ function requestOf(
     correlationId: session.id,
     idempotencyKey,
   };
-  const principal = { organizationId, principalType, principalId, keyId, scopes: new Set(scopes) };
+  const principal = { organizationId, principalType, principalId, keyId, scopes: new Set(scopes), isMember };
   return { type, call: { context, principal, channelId, data }, commandId, fingerprint };
 }
 

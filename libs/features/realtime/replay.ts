@@ -2,7 +2,7 @@ import { StreamGone } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { backoffMs, pause, type FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 
-import { channelFrames, joinedFor, type ChannelFrame } from './channel-frame.ts';
+import { channelFrames, type ChannelFrame } from './channel-frame.ts';
 import type { ChannelLog } from './channel-log.ts';
 import { CLOSE } from './protocol.ts';
 import type { RealtimeMetrics } from './realtime.metrics.ts';
@@ -129,11 +129,12 @@ async function write(
   frames: readonly ChannelFrame[],
   { memory, metrics }: ReplaySource,
 ): Promise<void> {
-  const bytes = joinedFor(frames, subscriber.format, subscriber.include);
   const last = frames.at(-1)?.sequence ?? null;
-  if (bytes === null || last === null) return;
-  subscriber.write(bytes);
+  if (last === null) return;
+  const bytes = subscriber.encode(frames);
   subscriber.position = last;
   metrics.replayed.add({}, frames.length);
+  if (bytes === null) return;
+  subscriber.write(bytes);
   await memory.hold(bytes.length, subscriber.drained());
 }

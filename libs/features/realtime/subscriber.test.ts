@@ -17,6 +17,7 @@ class Pinged extends Subscriber {
     keyId: 'k',
     scopes: [],
     takesPart: false,
+    isMember: false,
     expiresAtMs: null,
   };
   readonly pings: number[] = [];

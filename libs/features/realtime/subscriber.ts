@@ -1,5 +1,5 @@
 import type { Grant } from './access.ts';
-import type { FrameFormat } from './channel-frame.ts';
+import { type ChannelFrame, type FrameFormat, joinedFor } from './channel-frame.ts';
 import { HEARTBEAT_MS, PONG_WAIT_MS, type CloseCode } from './protocol.ts';
 
 /** Milliseconds between the ticks of a node. */
@@ -35,7 +35,17 @@ export abstract class Subscriber {
   /** Size of the current values, which are written at once and do not count as slowness. */
   allowanceBytes = 0;
 
-  /** Writes whole frames in its format. */
+  /** Subscribers of one group receive the same bytes of each frame. */
+  get group(): unknown {
+    return `${this.format} ${this.include}`;
+  }
+
+  /** The frames in its format, without those that it does not include; null if it receives none of them. */
+  encode(frames: readonly ChannelFrame[]): Buffer | null {
+    return joinedFor(frames, this.format, this.include);
+  }
+
+  /** Writes what {@link encode} has returned. */
   abstract write(frames: Buffer): void;
   /** Resolves when all bytes are sent or the subscriber is closed. */
   abstract drained(): Promise<void>;

@@ -1,6 +1,6 @@
 import { FRAME_FLAG, type LiveValue } from '#libs/platform/live/index.ts';
 
-import { ChannelFrame, joinedFor } from './channel-frame.ts';
+import { ChannelFrame } from './channel-frame.ts';
 import { LOSSY_BYTES, type Subscriber } from './subscriber.ts';
 
 export interface ValueCatchUpParts {
@@ -85,7 +85,7 @@ export class ValueCatchUp {
   #write(subscriber: Subscriber, frames: readonly ChannelFrame[]): void {
     if (!subscriber.isOpen) return;
     if (subscriber.unsentBytes > LOSSY_BYTES) return this.requestAfterDraining(subscriber);
-    const bytes = joinedFor(frames, subscriber.format, subscriber.include);
+    const bytes = subscriber.encode(frames);
     if (bytes !== null) subscriber.write(bytes);
     subscriber.allowanceBytes = bytes?.length ?? 0;
     subscriber.lacksValues = false;

@@ -6,6 +6,6 @@ import { userEntity } from './user.read.ts';
 export { Directory } from './directory.ts';
 export { userRoutes } from './user.http.ts';
 export { userEntity, Users } from './user.read.ts';
-export { isActiveUser, type User } from './user.ts';
+export { isActiveUser, type User, userIdOf } from './user.ts';
 
 export const usersModule = { name: 'users', projections: [userEntity.projection] } satisfies Module;

@@ -1,9 +1,19 @@
 import type { UserSummary } from '#libs/features/organizations/index.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { systemClock } from '#libs/kernel/clock.ts';
+import { newId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { Entities, entity, type EntityCore, type EntityResult, type NotFound } from '#libs/platform/entity/index.ts';
 
-import { decideDeactivate, USER, userCodec, userFold, type User, type UserEvent, type UserState } from './user.ts';
+import {
+  decideDeactivate,
+  USER,
+  userCodec,
+  userFold,
+  userIdOf,
+  type User,
+  type UserEvent,
+  type UserState,
+} from './user.ts';
 
 type UserFacets = { readonly is_active: boolean };
 
@@ -34,6 +44,16 @@ export interface KnownUser {
   readonly imageUrl: string | null;
 }
 
+/** A user that a token names for the first time. */
+export interface UserOfIssuer {
+  readonly organizationId: EntityId;
+  readonly issuer: { readonly id: EntityId; readonly issuer: string };
+  readonly subject: string;
+  readonly displayName: string;
+  readonly email: string | null;
+  readonly imageUrl: string | null;
+}
+
 /** Port: the keys of a deactivated user must stop working everywhere before the deactivation is answered. */
 export interface DeactivationAnnouncements {
   /** Never rejects. */
@@ -52,6 +72,19 @@ export class Users extends Entities<UserState, UserEvent, UserFacets> {
     const result = await this.update(context, id, decideDeactivate);
     if (result.ok) await this.#announcements.announceDeactivation(context.organizationId, id);
     return result;
+  }
+
+  /** Creates the user that an issuer knows by a subject, unless there is one, also a deactivated one. */
+  async createOfIssuer({ organizationId, issuer, subject, ...profile }: UserOfIssuer): Promise<void> {
+    const id = userIdOf({ organizationId, issuer: issuer.issuer, subject });
+    const data = { id, ...profile, subject: { issuer: issuer.issuer, id: subject } };
+    const context = {
+      commandId: newId(),
+      organizationId,
+      actor: { type: 'service' as const, id: issuer.id },
+      at: systemClock.now(),
+    };
+    await this.create(context, id, { type: 'UserCreated.v1', data });
   }
 
   /** A user that can act now: null for a missing, another organization's or a deactivated user. */

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import type { Timestamp } from '#libs/kernel/clock.ts';
 import { accept, refuse, type Decision, type Fold } from '#libs/kernel/decider.ts';
 import { changedBy, createdBy, type EntityState } from '#libs/kernel/entity.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 
 /** Category of the streams, `user-<id>`. A user belongs to one organization, for good. */
@@ -19,6 +19,8 @@ export const userCodec = defineEvents({
     displayName: z.string(),
     email: z.string().nullable(),
     imageUrl: z.string().nullable(),
+    /** The id of the user with a token issuer, which the id in Parley follows from. Absent for others. */
+    subject: z.object({ issuer: z.string(), id: z.string() }).optional(),
   }),
   'UserRenamed.v1': z.object({ displayName: z.string() }),
   'UserEmailChanged.v1': z.object({ email: z.string().nullable() }),
@@ -47,6 +49,20 @@ export const userFold: Fold<UserState, UserEvent> = {
     return { ...changed, ...event.data };
   },
 };
+
+const USERS_OF_ISSUERS: EntityId = '0d4c3f0a-3f5e-5b7e-9a54-6f2a1f0b5d11';
+
+/**
+ * The id of a user that a token issuer knows by a subject. The same subject of two issuers is two users, and issuers of
+ * other organizations have users of their own.
+ */
+export function userIdOf(of: {
+  readonly organizationId: EntityId;
+  readonly issuer: string;
+  readonly subject: string;
+}): EntityId {
+  return derivedId(USERS_OF_ISSUERS, JSON.stringify([of.organizationId, of.issuer, of.subject]));
+}
 
 /** Whether the user belongs to the organization and can act: only then do its keys work. */
 export function isActiveUser(user: UserState, organizationId: EntityId): boolean {

@@ -45,6 +45,7 @@ const holding = (...scopes: string[]): Principal => ({
   principalId: 'robot',
   keyId: 'key',
   scopes: new Set(scopes),
+  isMember: false,
   expiresAtMs: null,
 });
 

@@ -28,6 +28,9 @@ export interface Authenticator {
   isKnown?(presentedKey: string): boolean;
 }
 
+/** What members may do, of which a token may name fewer. `upload`: files. */
+export const MEMBER_SCOPES = ['read', 'write', 'upload'] as const;
+
 const SCHEMES = ['bearer ', 'token '] as const;
 
 /** The key in an `Authorization` header of the form `<key>`, `Bearer <key>` or `Token <key>`, or `null`. */

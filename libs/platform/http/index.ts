@@ -10,7 +10,15 @@ export { buildHttpServer } from './server.ts';
 export { routesTagged } from './server-options.ts';
 export { readPast } from './past-reads.ts';
 export type { HttpApp, HttpServer, HttpServerOptions, ReadinessProbe } from './server-options.ts';
-export { API_KEY_PREFIX, createApiKey, digestOf, isWellFormedApiKey, mayNotActAs, requireMayActAs } from './auth.ts';
+export {
+  API_KEY_PREFIX,
+  createApiKey,
+  digestOf,
+  isWellFormedApiKey,
+  mayNotActAs,
+  MEMBER_SCOPES,
+  requireMayActAs,
+} from './auth.ts';
 export type { Authenticator, Principal } from './auth.ts';
 export { canonicalJson } from './signed-token.ts';
 export {
@@ -47,6 +55,7 @@ export { callerAddress, inTurn, Windows } from './rate-limits.ts';
 export { requireKnownKey } from './idempotency.ts';
 export type { IdempotencyStore } from './idempotency.ts';
 export { RedisIdempotencyStore } from './idempotency.redis.ts';
+export { type ChannelAccess, type MemberRoute, OF_CALLER, OF_CHANNEL } from './members.ts';
 export { liveCommand } from './live-command.ts';
 export type { LiveCommandCall, LiveCommandType } from './live-command.ts';
 export { type Direction, JsonSchemas } from './json-schemas.ts';

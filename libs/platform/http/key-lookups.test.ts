@@ -9,6 +9,7 @@ const principal: Principal = {
   principalId: 's',
   keyId: 'k',
   scopes: new Set(['read']),
+  isMember: false,
   expiresAtMs: null,
 };
 

@@ -5,10 +5,12 @@ import { derivedId, newId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { Principal } from './auth.ts';
 import type { BodyBudget } from './body-budget.ts';
+import type { MemberRoute } from './members.ts';
 import type { IdempotentRun } from './idempotency.ts';
 import type { PastReads } from './past-reads.ts';
 import type { PublicAddress } from './public-address.ts';
 import { positionIn } from './position.ts';
+import type { RecentCallers } from './recent-callers.ts';
 import { ifMatchOf } from './replies.ts';
 import type { TokenSigner } from './signed-token.ts';
 
@@ -17,11 +19,12 @@ declare module 'fastify' {
     /** Signs cursors and positions. */
     tokens: TokenSigner;
     pastReads: PastReads;
+    callers: RecentCallers;
     bodies: BodyBudget;
     publicAddress: PublicAddress;
     /** Aborts when the server begins to close: responses that do not end by themselves must end. */
     closing: AbortSignal;
-    /** Whether the key of a request that was admitted still works: `null` if not. Throws `store_unavailable` faults. */
+    /** Whether a request that was admitted would still be: `null` if not. Throws `store_unavailable` faults. */
     reauthenticate(request: FastifyRequest): Principal | null | Promise<Principal | null>;
   }
   interface FastifyRequest {
@@ -34,6 +37,8 @@ declare module 'fastify' {
     /** The caller's `Idempotency-Key`, if any. */
     readonly idempotencyKey: string | undefined;
     idempotentRun: IdempotentRun | null;
+    /** The channel that the request of a member was admitted to; null for none. */
+    memberChannel: EntityId | null;
     /** `performance.now()` of the first hook. */
     startedAt: number;
     /** Bytes that a `BodyBudget` holds for the body. */
@@ -42,6 +47,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Scope that the key needs, such as `read`. Every route has either this or `public`. */
     scope?: string;
+    /** What the route is to members; without it, it is closed to them. */
+    members?: MemberRoute;
     /** No authentication: health, documentation. `counted`: what takes more than that, limited per address. */
     public?: boolean | 'counted';
     /** A POST or PATCH with an ephemeral or secret answer: the answer is not stored, and every request runs. */

@@ -12,6 +12,7 @@ import { tookTooLong, unauthorized, ValidationFailure } from './errors.ts';
 import { beginIdempotent, endIdempotent, idempotentRunOf } from './idempotency.ts';
 import { BODY_LIMIT } from './body-budget.ts';
 import type { KeyLookups } from './key-lookups.ts';
+import { admittedTo, type MemberRoute, requireOpen } from './members.ts';
 import { awaitPosition, POSITION_HEADER } from './position.ts';
 import { callerAddress, type Limiters } from './rate-limits.ts';
 import { beginReply } from './request-context.ts';
@@ -45,7 +46,9 @@ export function attachPipeline(route: RouteOptions, pipeline: Pipeline): void {
   if (!config?.public && config?.scope === undefined) {
     throw new TypeError(`route ${method} ${route.url} needs config.scope or config.public`);
   }
-  const gate = config?.public ? publicGate(config.public, pipeline) : gateOf(method, config?.scope ?? '', pipeline);
+  const gate = config?.public
+    ? publicGate(config.public, pipeline)
+    : gateOf(method, config?.scope ?? '', config?.members, pipeline);
   route.onRequest = [gate, ...listed(route.onRequest)];
   const { logger, metrics, idempotency, handlerTimeoutMs = 30_000 } = pipeline.options;
   const timing = metrics.http.route(method, route.url);
@@ -71,11 +74,22 @@ export function attachPipeline(route: RouteOptions, pipeline: Pipeline): void {
   if (isCommand && limitMs !== ARRIVING_BODY_TIMEOUT_MS) route.onRequest.push(holdBody(route.bodyLimit ?? BODY_LIMIT));
   delete route.handlerTimeout;
   if (limitMs !== undefined) route.onRequest.unshift(timeLimit(limitMs));
-  if (!isCommand || config?.ignoresIdempotencyKey === true) return;
-  if (method !== 'POST' && method !== 'PATCH') return;
-  // Before validation, which replaces the body by its parsed form: the fingerprint covers the body as sent.
-  route.preValidation = [readIdempotencyKey, ...listed(route.preValidation)];
-  if (config?.handlesIdempotencyKey !== true) attachIdempotency(route, idempotency);
+  if (isCommand && config?.ignoresIdempotencyKey !== true && (method === 'POST' || method === 'PATCH')) {
+    // Before validation, which replaces the body by its parsed form: the fingerprint covers the body as sent.
+    route.preValidation = [readIdempotencyKey, ...listed(route.preValidation)];
+    if (config?.handlesIdempotencyKey !== true) attachIdempotency(route, idempotency);
+  }
+  // After validation, which gives ids their one form, and before a stored reply is replayed.
+  if (config?.members) route.preHandler = [memberGate(config.members, pipeline), ...listed(route.preHandler)];
+}
+
+function memberGate(members: MemberRoute, { options: { access } }: Pipeline): Hook {
+  return (request, _reply, done) => {
+    if (!request.principal.isMember) return done();
+    return admittedTo(request, members, access).then((channel) => {
+      request.memberChannel = channel;
+    });
+  };
 }
 
 /**
@@ -143,8 +157,8 @@ function countedStart({ isClosing, limiters: { perAddress } }: Pipeline) {
   };
 }
 
-/** 1. limit by address 2. authenticate 3. scope 4. limit by key 5. on reads: wait for the position */
-function gateOf(method: string, scope: string, pipeline: Pipeline): Hook {
+/** 1. limit by address 2. authenticate 3. scope, and what is open to members 4. limit by key 5. on reads: wait for the position */
+function gateOf(method: string, scope: string, members: MemberRoute | undefined, pipeline: Pipeline): Hook {
   const { keys, options, limiters } = pipeline;
   const { perKey } = limiters;
   const begin = countedStart(pipeline);
@@ -159,7 +173,9 @@ function gateOf(method: string, scope: string, pipeline: Pipeline): Hook {
   function admit(request: FastifyRequest, reply: FastifyReply, principal: Principal | null): Promise<void> | undefined {
     if (principal === null) throw unauthorized();
     requireScope(principal, scope);
+    if (principal.isMember) requireOpen(principal, members);
     request.authenticated = principal;
+    request.server.callers.note(principal.organizationId);
     perKey?.(request, reply);
     if (!mayWait || request.headers[POSITION_HEADER] === undefined) return undefined;
     return awaitPosition(request, options.positions);

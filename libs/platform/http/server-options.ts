@@ -6,6 +6,7 @@ import type { EntityReader } from '#libs/platform/readmodel/index.ts';
 import type { Metrics, Spans } from '#libs/platform/telemetry/index.ts';
 import type { Upgrades } from '#libs/platform/websocket/index.ts';
 import type { Authenticator } from './auth.ts';
+import type { ChannelAccess, MemberRoute } from './members.ts';
 import type { IdempotencyStore } from './idempotency.ts';
 
 /**
@@ -25,11 +26,17 @@ export type HttpApp = FastifyInstance<
   HttpTypeProvider
 >;
 
-/** Options of the routes of one tag, by the scope that they require: `read`, `write`, or another. */
+/**
+ * Options of the routes of one tag, by the scope that they require: `read`, `write`, or another. Without `members`, a route is
+ * closed to members.
+ */
 export function routesTagged(tag: string) {
   const requiring =
     (scope: string) =>
-    <Schema extends object>(schema: Schema) => ({ config: { scope }, schema: { tags: [tag], ...schema } });
+    <Schema extends object>(schema: Schema, members?: MemberRoute) => ({
+      config: { scope, ...(members !== undefined && { members }) },
+      schema: { tags: [tag], ...schema },
+    });
   return { requiring, reads: requiring('read'), writes: requiring('write') };
 }
 
@@ -51,6 +58,8 @@ export interface HttpServerOptions {
   /** Declares all routes. Called once, before the server listens. */
   readonly routes: (app: HttpApp) => void;
   readonly authenticator: Authenticator;
+  /** Without it, members reach no channel. */
+  readonly access?: ChannelAccess;
   /** Signs cursors and positions; at least 16 bytes, and the same in every process. */
   readonly tokenSecret: string;
   /** Without a store, requests with an `Idempotency-Key` get 503. */

@@ -13,6 +13,7 @@ import { operationRoutes } from './operations.ts';
 import { PastReads } from './past-reads.ts';
 import { PublicAddress } from './public-address.ts';
 import { createLimiters, type Limiters } from './rate-limits.ts';
+import { RecentCallers } from './recent-callers.ts';
 import { requestIdOf, traceparentOf } from './request-context.ts';
 import { traceRequests } from './request-spans.ts';
 import { attachPipeline } from './route-pipeline.ts';
@@ -146,12 +147,16 @@ function serveUpgrades(app: HttpApp, upgrades: Upgrades | undefined, { upgradeAf
 function decorate(app: HttpApp, options: HttpServerOptions): void {
   app.decorate('tokens', new TokenSigner(options.tokenSecret));
   app.decorate('pastReads', new PastReads(options));
+  app.decorate('callers', new RecentCallers());
   app.decorate('bodies', new BodyBudget(options.maxBodyBytes ?? bodyMemory()));
-  app.decorate('reauthenticate', ({ headers: { authorization } }: FastifyRequest) => {
+  app.decorate('reauthenticate', async ({ headers: { authorization }, memberChannel }: FastifyRequest) => {
     const key = presentedKey(authorization);
-    return key === null ? null : options.authenticator.authenticate(key);
+    const principal = key === null ? null : await options.authenticator.authenticate(key);
+    if (principal?.isMember !== true || memberChannel === null) return principal;
+    return (await options.access?.admits(principal, memberChannel)) === true ? principal : null;
   });
   app.decorateRequest('authenticated', null);
+  app.decorateRequest('memberChannel', null);
   app.decorateRequest('idempotentRun', null);
   app.decorateRequest('ownTraceparent', null);
   app.decorateRequest('startedAt', 0);

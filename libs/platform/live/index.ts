@@ -1,4 +1,5 @@
 /** Frames of events and of ephemeral values, their transport between processes, and messages for other teams. */
+export { endsOf } from './entity-watch.ts';
 export { EphemeralValues } from './ephemeral-values.ts';
 export {
   deltaJson,

@@ -7,10 +7,12 @@ const SECRET_MEMBERS = /"(authorization|cookie|ticket|token|secret|password|api_
 const API_KEYS = /parley_live_[0-9A-Za-z]+/g;
 /** Tickets, and any text in the place of a ticket in a websocket protocol. */
 const TICKETS = /parley_ticket_[0-9A-Za-z_-]+|(?<=\bticket\.)[0-9A-Za-z_-]{16,}/g;
+/** JSON Web Tokens: the first two parts begin with `{"`. */
+const TOKENS = /\beyJ[0-9A-Za-z_-]+\.eyJ[0-9A-Za-z_-]+\.[0-9A-Za-z_-]*/g;
 const TICKETS_IN_URLS = /([?&]ticket=)[^&\s"#\\]+/gi;
 
 /**
- * Redacts a finished log line: the secrets of this process, API keys and tickets anywhere (messages, URLs, stacks), and
+ * Redacts a finished log line: the secrets of this process, API keys, tokens and tickets anywhere (messages, URLs, stacks), and
  * members with a secret name.
  * Works on the line, because a list of paths would miss objects that are logged in the future.
  */
@@ -19,6 +21,7 @@ function redact(line: string): string {
     .replace(SECRET_MEMBERS, '"$1":"[redacted]"')
     .replace(API_KEYS, 'parley_live_[redacted]')
     .replace(TICKETS, '[redacted]')
+    .replace(TOKENS, '[redacted]')
     .replace(TICKETS_IN_URLS, '$1[redacted]');
   // Last: a secret may be a word that the patterns begin with.
   return redacted(withoutPatterns);

@@ -48,7 +48,7 @@ afterAll(() => test?.stop());
 function principalOf(key: string): Principal | null {
   if (endedKeys.has(key)) return null;
   const principal = { principalType: 'service', principalId: 'test', keyId: key, expiresAtMs: null } as const;
-  return { ...principal, organizationId: key, scopes: new Set(['read', 'write']) };
+  return { ...principal, organizationId: key, scopes: new Set(['read', 'write']), isMember: false };
 }
 
 interface Opened {

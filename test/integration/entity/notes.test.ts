@@ -41,7 +41,7 @@ afterAll(async () => {
 
 function principalOf(key: string): Principal {
   const principal = { principalType: 'service', principalId: 'test', keyId: key, expiresAtMs: null } as const;
-  return { ...principal, organizationId: key, scopes: new Set(['read', 'write']) };
+  return { ...principal, organizationId: key, scopes: new Set(['read', 'write']), isMember: false };
 }
 
 async function call(method: 'GET' | 'POST' | 'PATCH', path: string, body?: object, headers: object = {}, key = ours) {

@@ -85,6 +85,7 @@ function principal(organizationId: string, keyId: string, scopes: string[]): Pri
     principalId: `user of ${organizationId}`,
     keyId,
     scopes: new Set(scopes),
+    isMember: false,
     expiresAtMs: null,
   };
 }

@@ -24,6 +24,7 @@ const knownPrincipal: Principal = {
   principalId: 'user',
   keyId: 'key',
   scopes: new Set(['read']),
+  isMember: false,
   expiresAtMs: null,
 };
 

@@ -124,6 +124,7 @@ describe('a key without the scope impersonate', () => {
       principalId: ada.id,
       keyId: (await root('GET', `/api/v1/keys?principal_id=${ada.id}`)).json.items[0].id,
       takesPart: true,
+      isMember: false,
       expiresAtMs: null,
     };
     const run = (scopes: string[], type: string, data: object) =>

@@ -179,6 +179,7 @@ describe('the text of an interaction while it is written', () => {
     const key = {
       name: 'k',
       scopes: ['write'],
+      isMember: false,
       takesPart: false,
       principal: { type: 'service', id: 's' },
       organization_id: organization.id,

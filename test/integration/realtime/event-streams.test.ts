@@ -57,7 +57,7 @@ beforeAll(async () => {
     TICK_MS,
   );
   const scopes = new Set(['read']);
-  const ids = { organizationId: ORGANIZATION, principalId: 's', keyId: 'k', expiresAtMs: null };
+  const ids = { organizationId: ORGANIZATION, principalId: 's', keyId: 'k', isMember: false, expiresAtMs: null };
   server = await buildHttpServer({
     routes: (app) => eventStreamRoutes(app, { node, channels: features.channels }),
     authenticator: { authenticate: () => ({ ...ids, principalType: 'service', scopes }) },

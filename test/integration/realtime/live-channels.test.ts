@@ -73,6 +73,7 @@ class Recorder extends Subscriber {
       principalId: 's',
       keyId: 'k',
       scopes: [],
+      isMember: false,
       takesPart: false,
       expiresAtMs: null,
     };

@@ -35,6 +35,7 @@ beforeAll(async () => {
     keyId: rootKey.id,
     scopes: ['read', 'write', 'impersonate'],
     takesPart: false,
+    isMember: false,
     expiresAtMs: null,
   };
 });

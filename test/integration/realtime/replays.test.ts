@@ -52,7 +52,13 @@ beforeAll(async () => {
   server = await buildHttpServer({
     routes: (app) => eventStreamRoutes(app, { node, channels: features.channels }),
     authenticator: {
-      authenticate: () => ({ ...caller, ...SERVICE, scopes: new Set(SERVICE.scopes), expiresAtMs: null }),
+      authenticate: () => ({
+        ...caller,
+        ...SERVICE,
+        scopes: new Set(SERVICE.scopes),
+        isMember: false,
+        expiresAtMs: null,
+      }),
     },
     tokenSecret: test.platform.tokenSecret,
     metrics,
@@ -106,6 +112,7 @@ async function socketFrom(channel: LiveChannel): Promise<Reader> {
   const { value } = await features.realtime.tickets.issue({
     ...channel,
     ...SERVICE,
+    isMember: false,
     takesPart: false,
     expiresAtMs: null,
   });

@@ -53,7 +53,10 @@ beforeAll(async () => {
         if (failure !== undefined) throw failure;
         if (revoked.has(keyId)) return null;
         const ids = { organizationId: 'o', principalType: 'service', principalId: 's', keyId } as const;
-        return { principal: { ...ids, scopes: new Set(), expiresAtMs: ends.get(keyId) ?? null }, ageMs: 0 };
+        return {
+          principal: { ...ids, scopes: new Set(), isMember: false, expiresAtMs: ends.get(keyId) ?? null },
+          ageMs: 0,
+        };
       },
     },
     changes: { subscribe: () => () => undefined },
@@ -119,6 +122,7 @@ async function open(principal: Partial<Grant> = {}, reply?: string): Promise<Cli
     principalId: 's',
     keyId,
     scopes: ['read'],
+    isMember: false,
     takesPart: false,
     expiresAtMs: null,
     ...principal,

@@ -39,6 +39,7 @@ const grant: Grant = {
   principalId: 's',
   keyId: 'k',
   scopes: ['read'],
+  isMember: false,
   takesPart: false,
   expiresAtMs: null,
 };
@@ -105,6 +106,7 @@ describe('a ticket for a websocket', () => {
       principalId: api.userId,
       keyId: expect.stringMatching(/^[0-9a-f]{32}$/),
       scopes: expect.arrayContaining(['read', 'write']),
+      isMember: false,
       takesPart: true,
       expiresAtMs: null,
     });

@@ -76,7 +76,7 @@ describe('a Redis Cluster', () => {
       principalId: 's',
       keyId: 'k',
     } as const;
-    const whole = { ...grant, scopes: ['read'], takesPart: false, expiresAtMs: null };
+    const whole = { ...grant, scopes: ['read'], isMember: false, takesPart: false, expiresAtMs: null };
     const issued = await Promise.all(Array.from({ length: 20 }, () => tickets.issue(whole)));
     const taken = await Promise.all([...issued, ...issued].map(({ value }) => tickets.redeem(value)));
     expect(taken).toEqual([...issued.map(() => whole), ...issued.map(() => null)]);

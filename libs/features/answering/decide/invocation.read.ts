@@ -87,6 +87,12 @@ export const invocationEntity = entity<InvocationState, InvocationEvent, Invocat
     invoked: runId !== null,
     hop: runId === null ? [] : [hopOf(channelId, turnId, null), hopOf(channelId, turnId, agentId)],
   }),
+  // For the prompts that wait: without a run, the decision is the end.
+  frame: ({ after }) => ({
+    type: 'invocation.decided',
+    json: JSON.stringify(after && { id: after.id, run_id: after.runId }),
+  }),
+  isEnded: ({ runId }) => runId === null,
 });
 
 /** Newest invocations that hops are counted from. */

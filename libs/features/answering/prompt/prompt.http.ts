@@ -77,7 +77,7 @@ export function promptRoute(app: HttpApp, prompting: Prompting): void {
     },
     async (request, reply) => {
       const { organizationId } = request.principal;
-      const posted = await begin(organizationId, prompting, async () => {
+      const posted = await begin(request, organizationId, prompting, async () => {
         const agent = await agentInLog(organizationId, request.params.id, prompting);
         requireAnswering(agent, prompting);
         return postDirectly(commandContext(request), { agent, text: request.body.prompt }, prompting);

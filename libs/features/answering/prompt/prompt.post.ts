@@ -1,3 +1,5 @@
+import type { FastifyRequest } from 'fastify';
+
 import type { Agent } from '#libs/features/agents/index.ts';
 import {
   type ChannelCreated,
@@ -86,13 +88,30 @@ export function channelOf(
 }
 
 /**
- * Runs what one prompt needs before its run: until then it waits without work.
+ * Runs what one prompt of an organization needs before its run: until then it waits without work. Prompts that had to wait
+ * begin at a pace that leaves time to the requests of other organizations, also in view of the runs that follow.
  *
  * @throws HttpError 429 and `Fault` `overloaded` if too many prompts wait; the errors of `work`
  */
-export function begin<T>(group: EntityId, { posting }: Pick<Prompting, 'posting'>, work: () => Promise<T>): Promise<T> {
-  const detail = 'Too many prompts wait to be posted';
-  return inTurn(posting, { group, signal: undefined, detail, retryAfterSeconds: 1 }, work);
+export function begin<T>(
+  { server: { callers } }: Pick<FastifyRequest, 'server'>,
+  group: EntityId,
+  { posting, pace }: Pick<Prompting, 'pace' | 'posting'>,
+  work: () => Promise<T>,
+): Promise<T> {
+  let isQueued = false;
+  const turn = {
+    group,
+    signal: undefined,
+    detail: 'Too many prompts wait to be posted',
+    retryAfterSeconds: 1,
+  };
+  const begun = inTurn(posting, turn, async () => {
+    if (isQueued && callers.hasOthersThan(group)) await pace.wait();
+    return work();
+  });
+  isQueued = true;
+  return begun;
 }
 
 /**

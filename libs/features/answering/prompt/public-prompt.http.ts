@@ -102,7 +102,7 @@ async function answer(request: PublicRequest, reply: FastifyReply, agent: Agent,
     throw invalidBody(request.body, 'conversation_id', 'there is no such conversation with this agent');
   }
   requireAnswering(agent, prompting);
-  const posted = await begin(agent.organizationId, prompting, async () => {
+  const posted = await begin(request, agent.organizationId, prompting, async () => {
     await takeFromBudget(contextOf(request, agent), agent, prompting);
     const said = { text: prompt, channelId: known as string | null };
     return post(contextOf(request, agent), agent, said, prompting);

@@ -23,7 +23,6 @@ import { cursorOf, resumedPrompt, type ResumedPrompt } from './prompt.cursor.ts'
 import { agentInLog, promptBody, promptParams, requireAnswering } from './prompt.http.ts';
 import { begin, postDirectly, type PostedPrompt } from './prompt.post.ts';
 import { endOf } from './run-watch.ts';
-import { TurnFrames } from './turn-frames.ts';
 import { TurnStream } from './turn-stream.ts';
 
 const { writes } = routesTagged('agents');
@@ -46,7 +45,7 @@ export function streamPromptRoute(app: HttpApp, prompting: Prompting): void {
     async (request, reply) => {
       requireEventStreams(request);
       const { organizationId } = request.principal;
-      return begin(organizationId, prompting, async () => {
+      return begin(request, organizationId, prompting, async () => {
         const agent = await agentInLog(organizationId, request.params.id, prompting);
         const resumed = await resumedPrompt(request, agent, prompting.store);
         const started = resumed ?? (await newPrompt(request, agent, request.body.prompt, prompting));
@@ -94,8 +93,8 @@ async function openTurnStream(
   const channel = await openLiveChannel(node, grant, position);
   if (reply.raw.destroyed) return reply.hijack();
   beginEventStream(reply);
-  const frames = new TurnFrames(posted.turnId, known, (sequence) => cursorOf(posted, sequence));
-  const stream = new TurnStream(node, { grant, channel, frames }, reply.raw);
+  const turn = { turnId: posted.turnId, known, cursorAt: (sequence: number) => cursorOf(posted, sequence) };
+  const stream = new TurnStream(node, { grant, channel, turn }, reply.raw);
   if (isNew) stream.writeEvent('prompt', shownPrompt(posted), cursorOf(posted, position));
   stream.open(position);
   void finish(stream, channel, posted, prompting);

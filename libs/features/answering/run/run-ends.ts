@@ -8,9 +8,11 @@ import { answerAsker, endQuestion } from '../tools/run.questions.ts';
 import { showEnd } from './response.ts';
 import { RunInChannel } from './run.channel.ts';
 import { runLaneId } from './run-lane.ts';
-import { leaveLane } from './run-lanes.ts';
+import { leaveLane, QUEUE_FULL } from './run-lanes.ts';
 import { RunTrace } from './run.trace.ts';
 import { decideShowEnd, hasEnded, RUN, type Run, runCodec, type RunEvent } from './run.ts';
+
+const NAME = 'run-ends';
 
 /**
  * The effects of the end of a run, in order: its question ends; its channel shows the end, or the asking run gets the answer;
@@ -23,7 +25,7 @@ export function runEnds(answering: Answering) {
     return run !== null && hasEnded(run) ? run : null;
   };
   return reactor<null, never, RunEvent>({
-    name: 'run-ends',
+    name: NAME,
     formerly: ['run-endings', 'run-turns'],
     from: 'former',
     // A former group may hold `RunEndShown` of a run whose end it has handled.
@@ -32,6 +34,8 @@ export function runEnds(answering: Answering) {
     processOf: (_event, stream) => stream.slice(`${RUN}-`.length),
     process: { category: 'run-ends', codec: defineEvents({}), fold: { initialState: null, evolve: () => null } },
     isEnded: () => false,
+    // The step that has shown an end does the rest, too.
+    hasEnded: ({ type, metadata: { actor } }) => type === 'RunEndShown.v1' && actor.id === `reactor:${NAME}`,
     async handle(_event: StreamEvent<RunEvent>, process) {
       const run = await endedRun(process);
       if (run === null) return [];
@@ -72,6 +76,7 @@ async function release(run: Run, { commandContext }: EndedProcess, answering: An
   // 4. The team of an external agent need not answer any longer.
   await endDelivery(run, commandContext('inbox'), inboxes);
 
-  // 5. The next run of the lane may begin.
-  if (run.asked === null) await leaveLane({ id: runLaneId(run), runId: run.id }, commandContext, answering);
+  // 5. The next run of the lane may begin, unless the run never had a place in it.
+  if (run.asked === null && run.failure?.reason !== QUEUE_FULL)
+    await leaveLane({ id: runLaneId(run), runId: run.id }, commandContext, answering);
 }

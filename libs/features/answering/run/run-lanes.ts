@@ -5,8 +5,10 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 
 import type { Answering } from '../context.ts';
 import { isReplaced, replacedRuns, runLaneId } from './run-lane.ts';
-import type { Runs } from './run.read.ts';
 import { decideAdmit, decideCancel, failed, hasEnded, type Run, type RunEvent } from './run.ts';
+
+/** The run fails, because too many wait in its lane. */
+export const QUEUE_FULL = 'queue_full';
 
 /** Context of a command whose id follows from the step and the name. */
 type ContextOf = (name: string) => CommandContext;
@@ -43,10 +45,10 @@ export async function enterLane(
     // 4. The current run of the lane is this one, or is alive: this run begins, waits, or has no slot.
     const current = lane?.current?.runId;
     if (current === run.id) return null;
-    if (current !== undefined && !(await isOver(run.organizationId, current, runs))) {
+    if (current !== undefined && !isOver(await runs.inLog(run.organizationId, current))) {
       return refusal === null
         ? { type: 'RunQueued.v1', data: {} }
-        : failed('queue_full', 'too many messages wait for this agent');
+        : failed(QUEUE_FULL, 'too many messages wait for this agent');
     }
 
     // 5. The current run is over and has not left: `run-ends` has given up. It leaves here, and this run enters again.
@@ -77,15 +79,14 @@ export async function leaveLane(
 
     // 2. Admit the next run. It continues in the name of its own request, not of the run before it.
     const context = { ...contextOf(`admit ${next}`), ...(await runs.causeOf(next)) };
-    await runs.update(context, next, decideAdmit);
+    const admitted = await runs.update(context, next, decideAdmit);
 
     // 3. A run that was cancelled while a worker was about to enter it is over already, and leaves as well.
-    if (!(await isOver(lane.organizationId, next, runs))) return;
+    if (admitted.ok && !isOver(admitted.entity)) return;
     over = next;
   }
 }
 
-async function isOver(organizationId: EntityId, id: EntityId, runs: Runs): Promise<boolean> {
-  const run = await runs.inLog(organizationId, id);
+function isOver(run: Run | null): boolean {
   return run === null || (hasEnded(run) && run.isEndShown);
 }

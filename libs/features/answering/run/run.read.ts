@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { type EntityId, newId } from '#libs/kernel/ids.ts';
 import { Entities, entity, type EntityCore, type EntityResult } from '#libs/platform/entity/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { costSchema, usageResource, usageSchema } from '#libs/platform/model/index.ts';
@@ -162,9 +162,9 @@ export const runEntity = entity<RunState, RunEvent, RunFacets>({
   fold: runFold,
   resource,
   facets: (run) => ({ status: run.phase, agent: run.agentId, channel: run.channelId }),
-  // Wakes those that wait for the end of a run; they read the run in the log.
+  // The last frame wakes the prompts that wait for the run; they read it in the log.
   frame: ({ after }) => ({ type: 'run.changed', json: JSON.stringify(after && { id: after.id, status: after.phase }) }),
-  isEnded: hasEnded,
+  isEnded: (run) => hasEnded(run) && run.isEndShown,
 });
 
 export class Runs extends Entities<RunState, RunEvent, RunFacets> {
@@ -192,6 +192,9 @@ export class Runs extends Entities<RunState, RunEvent, RunFacets> {
 
   /** Requests a run; one with this id that exists stays as it is. The caller has checked the channel and the message. */
   request(context: CommandContext, data: RunRequested): Promise<EntityResult<Run>> {
-    return this.create(context, data.id, { type: 'RunRequested.v1', data });
+    // A new command for each attempt: with the ids of an earlier one, the event store would acknowledge its event.
+    const { commandId, correlationId = commandId } = context;
+    const attempt = { ...context, commandId: newId(), correlationId, isNew: true };
+    return this.create(attempt, data.id, { type: 'RunRequested.v1', data });
   }
 }

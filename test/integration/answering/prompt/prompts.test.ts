@@ -4,7 +4,9 @@ import { connect } from 'node:net';
 
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
+import { Invocations } from '#libs/features/answering/decide/invocation.read.ts';
 import { newId } from '#libs/kernel/ids.ts';
+import { EventLoopPace } from '#libs/platform/lifecycle/index.ts';
 import { channelTopic } from '#libs/platform/live/index.ts';
 import { Step } from '#libs/platform/reactors/step.ts';
 import { eventually } from '#test/support/eventually.ts';
@@ -118,6 +120,7 @@ describe('a prompt', () => {
       }
       return append(stream, revision, events);
     });
+    const pace = vi.spyOn(EventLoopPace.prototype, 'wait');
     try {
       const many = Array.from({ length: 24 }, (_, n) => prompt(agent, { prompt: `${n}?` }));
       await eventually(() => expect(sizes).toHaveLength(1));
@@ -125,10 +128,24 @@ describe('a prompt', () => {
       expect(other).toMatchObject({ status: 200, json: { message: 'Yes.' } });
       gate.resolve();
       expect((await Promise.all(many)).map(({ status }) => status)).toEqual(many.map(() => 200));
+      // Those that had to wait leave time to the organization that sends requests as well.
+      expect(pace).toHaveBeenCalled();
     } finally {
+      pace.mockRestore();
       spy.mockRestore();
     }
     expect(Math.max(...sizes)).toBeLessThanOrEqual(4);
+  });
+
+  it('reads the log for its run when that has ended, not while it waits', async () => {
+    server.script(says({ text: ['Yes.'] }));
+    const agent = await newAgent();
+    // Prompts alone read decisions on messages that mention an agent.
+    const decisions = vi.spyOn(Invocations.prototype, 'decision');
+    const count = 8;
+    for (let n = 0; n < count; n += 1) expect((await prompt(agent)).status).toBe(200);
+    expect(decisions.mock.calls.length).toBeLessThan(count / 2);
+    decisions.mockRestore();
   });
 
   it('of a service is in a channel of its own', async () => {

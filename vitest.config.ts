@@ -26,7 +26,7 @@ export default defineConfig({
     // A Redis named by REDIS_URL serves one file at a time.
     fileParallelism: !process.env['REDIS_URL'],
     // Keeps transformed modules for the next run: half of what a run of one slice takes.
-    experimental: { fsModuleCache: true },
+    fsModuleCache: true,
     // These only end what hangs: stores are started in hooks, and a busy machine is ten times slower.
     testTimeout: 60_000,
     hookTimeout: 120_000,

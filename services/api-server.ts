@@ -32,6 +32,7 @@ export async function buildApiServer(
     metrics: platform.metrics,
     spans: platform.spans,
     logger: platform.log,
+    accessLog: config.accessLog,
     stopping: platform.stopping,
     upgrades: platform.upgrades,
     info: {

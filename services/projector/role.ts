@@ -124,8 +124,8 @@ function readModelCheck(platform: Platform, projector: Projector, isLive: () => 
 
 function observeLoop(platform: Platform, loop: ProjectionLoop, check: ReadModelCheck): void {
   const { metrics, probes, feed } = platform;
-  metrics.observedGauge(
-    'projector_events_seen',
+  metrics.observedCounter(
+    'projector_events_seen_total',
     'Events that this process has read since its start',
     () => loop.progress.eventsSeen,
   );

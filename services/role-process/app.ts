@@ -1,7 +1,7 @@
 /** One role in its own process, on stores that it shares with other processes. Its local disk holds blobs only. */
 import { join } from 'node:path';
 
-import { parseConfig, type Config, type Variables } from '#libs/platform/config/index.ts';
+import { parseConfig, type Config, type Variables, VERSION } from '#libs/platform/config/index.ts';
 import { runProcess, type LifecycleLog, StopSequence } from '#libs/platform/lifecycle/index.ts';
 import { openPlatform } from '#libs/platform/runtime/index.ts';
 import { createLogger, createMetrics } from '#libs/platform/telemetry/index.ts';
@@ -69,7 +69,7 @@ async function start(
   if (eventstoreUrl === undefined || redisUrl === undefined || tokenSecret === undefined) {
     throw new TypeError('the configuration is not one of configOfRole');
   }
-  const metrics = createMetrics();
+  const metrics = createMetrics({ build: { version: VERSION, revision: config.revision } });
   const platform = openPlatform({
     eventstoreUrl,
     redisUrl,

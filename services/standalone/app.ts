@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { openDataFolder } from '#infra/data-folder/index.ts';
 import { Fault } from '#libs/kernel/faults.ts';
-import type { Config } from '#libs/platform/config/index.ts';
+import { type Config, VERSION } from '#libs/platform/config/index.ts';
 import {
   retry,
   StartRefusal,
@@ -94,7 +94,7 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
     ...stores,
     redisTls: config.redisTls,
     log,
-    metrics: parts.metrics ?? createMetrics(),
+    metrics: parts.metrics ?? createMetrics({ build: { version: VERSION, revision: config.revision } }),
     stopping: stops.stopping,
     tokenSecret: config.tokenSecret ?? `of ${folder.instanceId}`,
     fetch: { allowHosts: config.fetchAllowHosts },

@@ -270,7 +270,7 @@ async function heldPartitions(api: ApiClient): Promise<readonly number[]> {
 }
 
 async function eventsSeen(api: ApiClient): Promise<number> {
-  const [, count] = /^parley_projector_events_seen (\d+)$/m.exec((await api.get('/metrics')).text) ?? [];
+  const [, count] = /^parley_projector_events_seen_total (\d+)$/m.exec((await api.get('/metrics')).text) ?? [];
   if (count === undefined) throw new TypeError('a projector that does not count its events');
   return Number(count);
 }

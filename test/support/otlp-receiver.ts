@@ -1,6 +1,9 @@
-/** A collector on loopback that speaks OTLP/HTTP with JSON, and misbehaves on request. */
+/** A collector on loopback that speaks OTLP/HTTP, with JSON and with protobuf, and misbehaves on request. */
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+
+import protobuf from 'protobufjs';
 
 export interface ReceivedSpan {
   readonly traceId: string;
@@ -35,7 +38,7 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       if (request.method !== 'POST' || request.url !== '/v1/traces') return response.writeHead(404).end();
-      const { resourceSpans } = JSON.parse(Buffer.concat(chunks).toString()) as ExportRequest;
+      const { resourceSpans } = exportRequestOf(request.headers['content-type'], Buffer.concat(chunks));
       for (const { resource, scopeSpans } of resourceSpans) {
         requests.push({ headers: request.headers, resource: valuesOf(resource.attributes) });
         if (how === 'well') for (const { spans: sent } of scopeSpans) spans.push(...sent.map(spanOf));
@@ -77,7 +80,23 @@ interface SentSpan extends Pick<ReceivedSpan, 'traceId' | 'spanId' | 'name' | 'k
   readonly startTimeUnixNano: string;
   readonly endTimeUnixNano: string;
   readonly attributes: readonly Attribute[];
-  readonly status: { readonly code: number };
+  readonly status?: { readonly code?: number };
+}
+
+const PROTOCOL = protobuf.loadSync(join(import.meta.dirname, 'otlp.proto')).lookupType('ExportRequest');
+
+function exportRequestOf(type: string | undefined, body: Buffer): ExportRequest {
+  if (type === 'application/json') return JSON.parse(body.toString());
+  if (type !== 'application/x-protobuf') throw new TypeError(`a collector refuses ${type}`);
+  const request = PROTOCOL.toObject(PROTOCOL.decode(body), { longs: Number, arrays: true, defaults: false });
+  return JSON.parse(
+    JSON.stringify(request, (_, value) => (isBytes(value) ? Buffer.from(value.data).toString('hex') : value)),
+  );
+}
+
+/** Of a buffer's own JSON. */
+function isBytes(value: unknown): value is { readonly data: number[] } {
+  return typeof value === 'object' && value !== null && 'type' in value && value.type === 'Buffer' && 'data' in value;
 }
 
 function spanOf({ startTimeUnixNano, endTimeUnixNano, attributes, status, ...span }: SentSpan): ReceivedSpan {
@@ -86,7 +105,7 @@ function spanOf({ startTimeUnixNano, endTimeUnixNano, attributes, status, ...spa
     startMs: Number(startTimeUnixNano) / 1e6,
     endMs: Number(endTimeUnixNano) / 1e6,
     attributes: valuesOf(attributes),
-    isError: status.code === 2,
+    isError: status?.code === 2,
   };
 }
 

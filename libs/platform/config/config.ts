@@ -17,7 +17,7 @@ import { givenOrInFile, valueOf, type Variables } from './secret-files.ts';
 import { tracingConfigOf, tracingVariables } from './tracing.ts';
 import { uploadConfigOf, uploadVariables } from './uploads.ts';
 import { redisConfigOf, redisProblems, redisVariables } from './redis.ts';
-import { integer, listOf, network, oneOf, origin, publicUrl } from './variables.ts';
+import { boolean, integer, listOf, network, oneOf, origin, publicUrl } from './variables.ts';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -66,6 +66,7 @@ export const environment = z.object({
     .describe(
       'Address of the API for its clients, with the path prefix if there is one: `https://example.com/parley`. Default: that of each request.',
     ),
+  ACCESS_LOG: boolean().prefault('false').describe('Whether each answered request gets a line in the log.'),
   TRUST_PROXY: listOf(network())
     .prefault('')
     .describe('Addresses or networks of proxies whose `X-Forwarded-…` headers are used, separated by commas.'),
@@ -101,6 +102,10 @@ export const environment = z.object({
     .describe(
       'Node flags of the process that `npm start` or `npx parley <role>` starts; within less than 2 GiB, others that fit.',
     ),
+  PARLEY_REVISION: z
+    .string()
+    .prefault('unknown')
+    .describe('Revision of the source, for the metric `parley_build_info`; the image sets it.'),
   PARLEY_COMMAND: z
     .string()
     .prefault('npx parley')
@@ -170,6 +175,7 @@ function configOf(values: z.output<typeof environment>) {
     corsOrigins: values.CORS_ORIGINS,
     realtimeOrigins: values.REALTIME_ORIGINS ?? values.CORS_ORIGINS,
     publicUrl: values.PUBLIC_URL,
+    accessLog: values.ACCESS_LOG,
     trustedProxies: values.TRUST_PROXY,
     fetchAllowHosts: values.FETCH_ALLOW_HOSTS,
     embedding: embeddingConfigOf(values),
@@ -182,6 +188,7 @@ function configOf(values: z.output<typeof environment>) {
     requestTimeoutMs: values.REQUEST_TIMEOUT_MS,
     stopTimeoutMs: values.STOP_TIMEOUT_MS,
     stopDelayMs: values.STOP_DELAY_MS,
+    revision: values.PARLEY_REVISION,
     command: values.PARLEY_COMMAND,
   };
 }

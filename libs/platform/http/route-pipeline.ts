@@ -50,16 +50,11 @@ export function attachPipeline(route: RouteOptions, pipeline: Pipeline): void {
     ? publicGate(config.public, pipeline)
     : gateOf(method, config?.scope ?? '', config?.members, pipeline);
   route.onRequest = [gate, ...listed(route.onRequest)];
-  const { logger, metrics, idempotency, handlerTimeoutMs = 30_000 } = pipeline.options;
+  const { metrics, idempotency, handlerTimeoutMs = 30_000 } = pipeline.options;
   const timing = metrics.http.route(method, route.url);
   // An `onResponse` hook would add two listeners to every response.
   const measure: SendHook = (request, reply, _payload, done) => {
-    const duration_ms = performance.now() - request.startedAt;
-    timing.observe(reply.statusCode, duration_ms);
-    if (logger?.isLevelEnabled('debug')) {
-      const fields = { method, route: route.url, status: reply.statusCode, duration_ms };
-      logger.debug({ request_id: request.id, ...fields }, 'answered');
-    }
+    timing.observe(reply.statusCode, performance.now() - request.startedAt);
     request.server.bodies.release(request);
     // An idle connection would delay the stop.
     if (pipeline.isStopping()) void reply.header('connection', 'close');

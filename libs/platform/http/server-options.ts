@@ -75,6 +75,8 @@ export interface HttpServerOptions {
   /** Serves websocket upgrades. Without it, upgrade requests are served as plain requests. */
   readonly upgrades?: Upgrades;
   readonly logger?: Logger;
+  /** Whether each answered request gets a line in the log; false by default. */
+  readonly accessLog?: boolean;
   readonly info: { readonly title: string; readonly version: string; readonly description?: string };
   /** Origins that browsers may call from; none by default. */
   readonly corsOrigins?: readonly string[];

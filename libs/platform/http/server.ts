@@ -3,6 +3,7 @@ import cors, { type FastifyCorsOptionsDelegateCallback } from '@fastify/cors';
 import Fastify, { type FastifyRequest, LogController } from 'fastify';
 import { bodyMemory } from '#libs/platform/config/index.ts';
 import { refuseUpgrade, type Upgrades } from '#libs/platform/websocket/index.ts';
+import { logRequests } from './access-log.ts';
 import { registerDocumentation, registerOpenApi } from './openapi.ts';
 import { presentedKey } from './auth.ts';
 import { BODY_LIMIT, BodyBudget } from './body-budget.ts';
@@ -59,6 +60,9 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   });
 
   // 2. Hooks of every route
+  const { logger, accessLog = false } = options;
+  // The first hook, so that requests that the others refuse have a line, too.
+  if (logger && (accessLog || logger.isLevelEnabled('debug'))) logRequests(app, logger, accessLog ? 'info' : 'debug');
   const limiters = createLimiters(options);
   const keys = new KeyLookups(options.authenticator, { limitAddresses: options.rateLimits?.perAddress !== false });
   if (options.corsOrigins && options.corsOrigins.length > 0) {

@@ -66,8 +66,8 @@ function observeSkippedEvents(
 ): void {
   const unknown = (): number =>
     projections.flatMap(({ codec }) => [...codec.skipped.values()]).reduce((sum, count) => sum + count, 0);
-  metrics.observedGauge(
-    'events_skipped',
+  metrics.observedCounter(
+    'events_skipped_total',
     'Events of other applications, or of types of a newer Parley, that this process has skipped, counted at each read',
     () =>
       [['unknown_type', unknown()] as const, ...foreignEvents].map(([reason, count]) => [{ reason }, count] as const),
@@ -78,9 +78,9 @@ function observeSkippedEvents(
 function observeKeptReads({ metrics }: Pick<Platform, 'metrics'>, { kept }: EntityReader): void {
   metrics.observedGauge('kept_reads_bytes', 'Memory of the results of reads that are kept', () => kept.bytes);
   metrics.observedGauge('kept_reads_entries', 'Results of reads kept in memory', () => kept.size);
-  metrics.observedGauge(
-    'kept_reads_evicted',
-    'Results of reads that were dropped because of the limit of that memory, since the start',
+  metrics.observedCounter(
+    'kept_reads_evicted_total',
+    'Results of reads that were dropped because of the limit of that memory',
     () => kept.evicted,
   );
 }
@@ -93,9 +93,9 @@ function commandOptions({ metrics, log }: Pick<Platform, 'metrics' | 'log'>): Co
   const cache = new TipCache();
   metrics.observedGauge('entity_cache_bytes', 'Memory of the entities kept between commands', () => cache.bytes);
   metrics.observedGauge('entity_cache_entities', 'Entities kept in memory between commands', () => cache.size);
-  metrics.observedGauge(
-    'entity_cache_evicted',
-    'Entities that were dropped because of the limit of that memory, since the start',
+  metrics.observedCounter(
+    'entity_cache_evicted_total',
+    'Entities that were dropped because of the limit of that memory',
     () => cache.evicted,
   );
   return {

@@ -30,6 +30,23 @@ test('counters and gauges carry the prefix, and a name asked for twice is one me
   expect(text).toContain('parley_queue_length 7');
 });
 
+test('an observed counter is read at each scrape, and says that it is one', async () => {
+  const subject = metrics();
+  let seen = 3;
+  subject.observedCounter('seen_total', 'Events', () => [[{ kind: 'a' }, seen]], ['kind']);
+  subject.observedCounter('broken_total', 'Fails', () => Promise.reject(new Error('away')));
+  expect(await subject.scrape()).toContain('parley_seen_total{kind="a"} 3');
+  seen = 5;
+  const text = await subject.scrape();
+  expect(text).toContain('# TYPE parley_seen_total counter\nparley_seen_total{kind="a"} 5');
+  expect(text).not.toMatch(/^parley_broken_total .*[1-9]/m);
+});
+
+test('the build is named by the labels of a gauge', async () => {
+  const subject = createMetrics({ processMetrics: false, build: { version: '1.2.3', revision: 'abc' } });
+  expect(await subject.scrape()).toContain('parley_build_info{version="1.2.3",revision="abc"} 1');
+});
+
 test('an observed gauge is read at each scrape, and one that fails takes nothing with it', async () => {
   const subject = metrics();
   let lag = 3;

@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Registry } from '@prometheus-io/client';
 import { RouteTimings } from './route-timings.ts';
 
 export type Labels = Readonly<Record<string, string>>;
@@ -6,15 +6,22 @@ export type Labels = Readonly<Record<string, string>>;
 /** A value, or one for each combination of labels. */
 type Observed = number | readonly (readonly [Labels, number])[];
 
+type Reader = () => Observed | Promise<Observed>;
+
 export type Metrics = ReturnType<typeof createMetrics>;
+
+export interface MetricsOptions {
+  /** Adds processor time, memory, event loop and garbage collection. Default: true. */
+  readonly processMetrics?: boolean;
+  /** Labels of `parley_build_info`. Default: no such metric. */
+  readonly build?: { readonly version: string; readonly revision: string };
+}
 
 /**
  * The metrics of a process. Names are in snake_case and end with the unit (`…_seconds`, `…_total`); they get the prefix
  * `parley_`. A repeated name returns the same metric. Labels have few values: never an id.
- *
- * @param options.processMetrics adds CPU, memory, event loop and garbage collection; default true
  */
-export function createMetrics({ processMetrics = true }: { processMetrics?: boolean } = {}) {
+export function createMetrics({ processMetrics = true, build }: MetricsOptions = {}) {
   const registry = new Registry();
   if (processMetrics) collectDefaultMetrics({ register: registry });
   const http = new RouteTimings();
@@ -24,6 +31,10 @@ export function createMetrics({ processMetrics = true }: { processMetrics?: bool
     labelNames: [...labelNames],
     registers: [registry],
   });
+  if (build !== undefined) {
+    const help = 'Always 1; its labels name the version of Parley, and the revision of its source';
+    new Gauge(optionsOf('build_info', help, Object.keys(build))).set({ ...build }, 1);
+  }
 
   return {
     http,
@@ -42,29 +53,40 @@ export function createMetrics({ processMetrics = true }: { processMetrics?: bool
      * A gauge that is read by each scrape: lag, queue length, connections. Must not block. A repeated name keeps the
      * first reader.
      */
-    observedGauge(
-      name: string,
-      help: string,
-      read: () => Observed | Promise<Observed>,
-      labelNames: readonly string[] = [],
-    ): void {
+    observedGauge(name: string, help: string, read: Reader, labelNames: readonly string[] = []): void {
       if (registry.getSingleMetric(`parley_${name}`) !== undefined) return;
       // oxlint-disable-next-line no-new -- a metric registers itself
       new Gauge({
         ...optionsOf(name, help, labelNames),
         async collect() {
-          // A failing reader must not fail the scrape.
-          const none = labelNames.length === 0 ? Number.NaN : [];
-          const observed = await Promise.resolve()
-            .then(read)
-            .catch(() => none);
+          const observed = await valuesOf(read, labelNames);
           this.reset();
-          if (typeof observed === 'number') this.set(observed);
-          else for (const [labels, value] of observed) this.set({ ...labels }, value);
+          for (const [labels, value] of observed) this.set({ ...labels }, value);
+        },
+      });
+    },
+    /** The same of a count since the start of the process, which its owner keeps. */
+    observedCounter(name: string, help: string, read: Reader, labelNames: readonly string[] = []): void {
+      if (registry.getSingleMetric(`parley_${name}`) !== undefined) return;
+      // oxlint-disable-next-line no-new -- a metric registers itself
+      new Counter({
+        ...optionsOf(name, help, labelNames),
+        async collect() {
+          const observed = await valuesOf(read, labelNames);
+          this.reset();
+          for (const [labels, value] of observed) if (value >= 0) this.inc({ ...labels }, value);
         },
       });
     },
     /** All metrics in Prometheus' text format. */
     scrape: async (): Promise<string> => `${await registry.metrics()}${http.exposition()}`,
   };
+}
+
+/** A reader that fails must not fail the scrape. */
+async function valuesOf(read: Reader, labelNames: readonly string[]): Promise<readonly (readonly [Labels, number])[]> {
+  const observed = await Promise.resolve()
+    .then(read)
+    .catch(() => (labelNames.length === 0 ? Number.NaN : []));
+  return typeof observed === 'number' ? [[{}, observed]] : observed;
 }

@@ -4,7 +4,7 @@ const NAME = 'parley_http_request_duration_seconds';
 const SUM = BOUNDS.length + 1;
 
 /**
- * Durations of HTTP requests by route and status. prom-client's histogram hashes its labels at each observation; here a
+ * Durations of HTTP requests by route and status. The library's histogram hashes its labels at each observation; here a
  * route looks up its row once, at the start, and an observation is a few additions.
  */
 export class RouteTimings {

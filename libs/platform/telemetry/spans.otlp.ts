@@ -10,8 +10,9 @@ export interface OtlpOptions {
   /** `http://127.0.0.1:4318/v1/traces` */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly serviceName: string;
-  readonly serviceVersion: string;
+  readonly protocol: 'http/protobuf' | 'http/json';
+  /** Of the resource, such as `service.name`. */
+  readonly attributes: Readonly<Record<string, string>>;
   /** How long `close` waits for the collector. Default: 3,000. */
   readonly closeTimeoutMs?: number;
 }
@@ -63,16 +64,18 @@ async function loadExporter(options: OtlpOptions, parts: Parts): Promise<Exporte
     import('@opentelemetry/api'),
     import('@opentelemetry/sdk-trace'),
     import('@opentelemetry/resources'),
-    import('@opentelemetry/exporter-trace-otlp-http'),
+    options.protocol === 'http/json'
+      ? import('@opentelemetry/exporter-trace-otlp-http')
+      : import('@opentelemetry/exporter-trace-otlp-proto'),
   ]);
-  const { url, headers, serviceName, serviceVersion } = options;
+  const { url, headers, attributes } = options;
   const ids = new GivenIds();
   const otlp = new OTLPTraceExporter({ url, headers: { ...headers }, timeoutMillis: EXPORT_TIMEOUT_MS });
   const provider = new sdk.TracerProvider({
     idGenerator: ids,
     // Whether a trace is recorded is its caller's decision, which `record` has looked at.
     sampler: new sdk.AlwaysOnSampler(),
-    resource: resourceFromAttributes({ 'service.name': serviceName, 'service.version': serviceVersion }),
+    resource: resourceFromAttributes(attributes),
     spanProcessors: [
       new sdk.BatchSpanProcessor({
         exporter: reporting(otlp, parts),

@@ -9,11 +9,13 @@ const root = join(import.meta.dirname, '../../..');
 /** Names of the metrics in the source, with the common prefix. */
 function metricsOf(texts: Iterable<string>): Set<string> {
   const names = [...texts].flatMap((text) =>
-    [...text.matchAll(/\b(?:(?:counter|gauge|observedGauge)\(|name:)\s*'([a-z_]+)',\s*(?:help:)?\s*'/g)].map(
-      ([, name]) => `parley_${name}`,
-    ),
+    [
+      ...text.matchAll(
+        /\b(?:(?:counter|gauge|observedGauge|observedCounter)\(|name:)\s*'([a-z_]+)',\s*(?:help:)?\s*'/g,
+      ),
+    ].map(([, name]) => `parley_${name}`),
   );
-  return new Set([...names, 'parley_http_request_duration_seconds']);
+  return new Set([...names, 'parley_http_request_duration_seconds', 'parley_build_info']);
 }
 
 it('docs/operations.md documents each metric, and no other', async () => {

@@ -21,7 +21,7 @@ let unknownBefore: number | undefined;
 beforeAll(async () => {
   api = await startTestApi();
   baseUrl = await api.listen();
-  unknownBefore = (await metric('events_skipped')).get('unknown_type');
+  unknownBefore = (await metric('events_skipped_total')).get('unknown_type');
 });
 afterAll(() => api.stop());
 
@@ -105,7 +105,7 @@ describe('streams of another application', () => {
   });
 
   it('are counted by reason', async () => {
-    const counts = await metric('events_skipped');
+    const counts = await metric('events_skipped_total');
     for (const reason of ['metadata', 'no_metadata', 'no_organization', 'system_type']) {
       expect([reason, counts.get(reason)]).toEqual([reason, expect.any(Number)]);
     }
@@ -205,6 +205,6 @@ describe('an event of Parley', () => {
     const event = jsonEvent({ type: 'ChannelFramed.v9', data: {}, metadata: { ...logMetadata(id) } as never });
     await withForeignClient(api.stores.eventStore.url, (client) => client.appendToStream(`channel-${id}`, event));
     await projected();
-    expect((await metric('events_skipped')).get('unknown_type')).toBeGreaterThan(0);
+    expect((await metric('events_skipped_total')).get('unknown_type')).toBeGreaterThan(0);
   });
 });

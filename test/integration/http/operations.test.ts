@@ -2,6 +2,8 @@ import { Agent, request as httpRequest } from 'node:http';
 import { afterEach, expect, test } from 'vitest';
 import { z } from 'zod';
 import { createLogger } from '#libs/platform/telemetry/index.ts';
+import { eventually } from '#test/support/eventually.ts';
+
 import { type Edge, startEdge } from './edge.ts';
 
 const started: Edge[] = [];
@@ -86,6 +88,7 @@ test('the log names failures by their request ids, and shows no key; other answe
   const failed = await quiet.call('/failures', { method: 'POST', body: '{"how":"bug"}' });
   const talkative = await start({ logger: createLogger({ level: 'debug' }, destination) });
   await talkative.call('/things/two', { headers: { 'x-request-id': 'named' } });
+  await eventually(() => lines.length === 2);
   expect(lines.map((line): unknown => JSON.parse(line))).toMatchObject([
     {
       level: 'error',

@@ -74,7 +74,12 @@ describe.each(planted)('the secret in %s', (name, value, secret) => {
   it('is in no trace', async () => {
     const metrics = createMetrics();
     const spans = otlpSpans(
-      { url: `${receiver.endpoint}/v1/traces`, headers: {}, serviceName: 'test', serviceVersion: '1' },
+      {
+        url: `${receiver.endpoint}/v1/traces`,
+        headers: {},
+        protocol: 'http/json',
+        attributes: { 'service.name': 'test' },
+      },
       { log: { warn: () => undefined }, metrics },
     );
     const context = { traceId: `${'0'.repeat(31)}1`, spanId: newSpanId(), isSampled: true };

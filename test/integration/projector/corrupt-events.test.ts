@@ -230,7 +230,7 @@ describe('a running Parley whose log is damaged', () => {
       const [newer, bad] = [newId(), newId()];
       await plant(`channel-${newer}`, NO_EVENTS, [['ChannelFramed.v1', {}]], newId());
       await eventually(async () =>
-        /^parley_events_skipped\{reason="unknown_type"\} [1-9]/m.test((await parley.api.get('/metrics')).text),
+        /^parley_events_skipped_total\{reason="unknown_type"\} [1-9]/m.test((await parley.api.get('/metrics')).text),
       );
       await parley.ready();
 

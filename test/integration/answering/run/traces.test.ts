@@ -1,7 +1,7 @@
 /** Traces of runs, as a collector receives them from the whole system. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { parseConfig } from '#libs/platform/config/index.ts';
+import { parseConfig, VERSION } from '#libs/platform/config/index.ts';
 import { createMetrics, otlpSpans } from '#libs/platform/telemetry/index.ts';
 import { DocumentsApi } from '#test/support/documents-api.ts';
 import { eventually } from '#test/support/eventually.ts';
@@ -31,7 +31,12 @@ const traceparentOf = (digit: string, flags = '01'): string => `00-${traceOf(dig
 /** On a busy machine, loading the exporter takes seconds. */
 const CLOSE_TIMEOUT_MS = 60_000;
 const tracing = (closeTimeoutMs = CLOSE_TIMEOUT_MS) => {
-  const variables = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint, OTEL_EXPORTER_OTLP_HEADERS: 'x-tenant=a%20b' };
+  const variables = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint,
+    OTEL_EXPORTER_OTLP_HEADERS: 'x-tenant=a%20b',
+    OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=a%2Cb,service.name=other',
+    OTEL_SERVICE_NAME: 'parley',
+  };
   return { ...parseConfig(variables).tracing!, closeTimeoutMs };
 };
 
@@ -168,7 +173,7 @@ describe('the trace of a message', () => {
     expect(JSON.stringify(spans)).not.toMatch(/confidential|open at nine/i);
     expect(collector.requests[0]).toMatchObject({
       headers: { 'x-tenant': 'a b' },
-      resource: { 'service.name': 'parley' },
+      resource: { 'service.name': 'parley', 'service.version': VERSION, 'deployment.environment.name': 'a,b' },
     });
   });
 });
@@ -179,8 +184,8 @@ describe('the export', () => {
     kind: 'internal',
     context: { traceId: traceOf('d'), spanId: 'd'.repeat(16), isSampled: true },
     parentSpanId: null,
-    startedMs: 1_000,
-    endedMs: 2_000,
+    startedMs: Date.UTC(2026, 0, 1),
+    endedMs: Date.UTC(2026, 0, 2),
     attributes: {},
     error: null,
   } as const;
@@ -201,7 +206,41 @@ describe('the export', () => {
     expect((await metrics.scrape()).includes('outcome="failed"} 1')).toBe(hasFailed);
   });
 
+  it.each(['http/protobuf', 'http/json'] as const)('sends the same as %s', async (protocol) => {
+    collector.behave('well');
+    const before = collector.spans.length;
+    const metrics = createMetrics({ processMetrics: false });
+    const spans = otlpSpans({ ...tracing(), protocol }, { log: { warn: () => undefined }, metrics });
+    const attributes = { text: 'é', list: ['a', 'b'], count: 7, share: 0.5, is: true };
+    spans.record({ ...span, parentSpanId: 'b'.repeat(16), attributes, error: 'timeout' });
+    await spans.close();
+    expect(collector.spans.slice(before)).toMatchObject([
+      {
+        traceId: traceOf('d'),
+        spanId: 'd'.repeat(16),
+        parentSpanId: 'b'.repeat(16),
+        name: 'test',
+        kind: 1,
+        startMs: span.startedMs,
+        endMs: span.endedMs,
+        attributes: { ...attributes, 'error.type': 'timeout' },
+        isError: true,
+      },
+    ]);
+  });
+
   it('is off without an endpoint', () => {
     expect(parseConfig({}).tracing).toBeNull();
+  });
+
+  it('is named by OTEL_SERVICE_NAME, by service.name, or parley', () => {
+    const named = (variables: Record<string, string>) =>
+      parseConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector', ...variables }).tracing?.attributes[
+        'service.name'
+      ];
+    expect(named({})).toBe('parley');
+    expect(named({ OTEL_RESOURCE_ATTRIBUTES: 'service.name=a' })).toBe('a');
+    expect(named({ OTEL_RESOURCE_ATTRIBUTES: 'service.name=a', OTEL_SERVICE_NAME: 'b' })).toBe('b');
+    expect(() => named({ OTEL_RESOURCE_ATTRIBUTES: 'a' })).toThrow(/OTEL_RESOURCE_ATTRIBUTES must be a list/);
   });
 });

@@ -23,10 +23,11 @@ export async function buildApiServer(
   own: Pick<HttpServerOptions, 'routes' | 'idempotency' | 'positions'>,
 ): Promise<{ readonly server: HttpServer; stop(): Promise<void> }> {
   const perMinute = (max: number) => (max === 0 ? (false as const) : { max, windowMs: MINUTE_MS });
-  const { authenticator, stop } = features.startAuthenticator();
+  const { authenticator, access, stop } = features.startAuthenticator();
   const server = await buildHttpServer({
     ...own,
     authenticator,
+    access,
     tokenSecret: platform.tokenSecret,
     probes: platform.probes,
     metrics: platform.metrics,

@@ -7,6 +7,7 @@ import { answeringModule, createAnswering, createPrompts } from '#libs/features/
 import {
   CHANNEL,
   CHANNEL_READ_MODEL,
+  ChannelAccess,
   channelBefore,
   channelRoutes,
   Channels,
@@ -173,7 +174,8 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
     interactions: interactions.queries,
     users: directory,
   });
-  const channels = new Channels(core, runnerOfPart(runner, 'channel'), interactions.ofChannel);
+  const channels = new Channels(core, runnerOfPart(runner, 'channel'), interactions.ofChannel, keyChanges);
+  const access = new ChannelAccess({ channels, changes: keyChanges });
 
   // 4. Answers of agents.
   const answering = createAnswering(core, {
@@ -196,6 +198,7 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
     channels,
     authenticator,
     keyChanges,
+    members: access,
     commands: [...interactions.liveCommands, ...reactions.liveCommands, ...answering.liveCommands],
     values: interactions.liveValues,
     liveEvents: MODULES.flatMap(({ liveEvents }) => liveEvents ?? []),
@@ -229,7 +232,10 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
     keys,
     keyChanges,
     /** Subscribes the authenticator to changes of keys until `stop` is called. */
-    startAuthenticator: () => ({ authenticator, stop: keyChanges.subscribe(authenticator) }),
+    startAuthenticator() {
+      const ends = [keyChanges.subscribe(authenticator), keyChanges.subscribe(access)];
+      return { authenticator, access, stop: () => ends.forEach((end) => end()) };
+    },
     interactions,
     reactions,
     channels,
@@ -243,7 +249,7 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
       interactions.routes(app);
       reactions.routes(app);
       realtime.routes(app);
-      channelRoutes(app, { channels, directories: { users, agents, organizations } });
+      channelRoutes(app, { channels, directories: { users, agents, organizations }, access });
       knowledge.routes(app);
       documentRoutes(app, { documents, knowledge, media });
       crawlRoutes(app, { crawls, knowledge, fetcher: core.fetcher });

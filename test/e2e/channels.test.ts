@@ -57,6 +57,7 @@ describe('POST /channels', () => {
       parent_channel_id: null,
       origin_message_id: null,
       run_concurrency: null,
+      owner_id: tenant.userId,
     });
     expect((await read(channel['id'])).json()).toEqual(channel);
   });

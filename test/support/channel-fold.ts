@@ -53,7 +53,14 @@ export function created({ data, metadata }: LogEvent): ChannelResource {
     parent_channel_id: data['parentChannelId'],
     origin_message_id: data['originMessageId'],
     run_concurrency: null,
+    owner_id: data['ownerId'] ?? userOf(metadata['actor']),
   };
+}
+
+/** The user that caused an event, if it was a user. */
+function userOf(actor: unknown): unknown {
+  const { type, id } = asRecord(actor);
+  return type === 'user' ? id : null;
 }
 
 function participantsOf(channel: ChannelResource): unknown[] {

@@ -1674,6 +1674,8 @@ export interface components {
             modified: string;
             name: string;
             origin_message_id: string | null;
+            /** @description The user that administers the channel */
+            owner_id: string | null;
             parent_channel_id: string | null;
             participants: components["schemas"]["ChannelParticipant"][];
             /** @description What a message of a user does to runs that answer earlier ones: with `queue`, and null, it is answered after them; `restart` cancels them */
@@ -1695,6 +1697,7 @@ export interface components {
             /** @description Channel name */
             name: string;
             origin_message_id?: string | null;
+            owner_id?: string | null;
             parent_channel_id?: string | null;
             /** @description Default: the calling user */
             participants?: components["schemas"]["NewChannelParticipantInput"][];
@@ -3264,6 +3267,10 @@ export interface components {
             /** @description The ticket: opens one connection, once */
             value: string;
         };
+        WebsocketTicketRequestInput: {
+            /** @description What the ticket is limited to, such as `read` alone. Default: all that the caller may do */
+            scopes?: ("read" | "write" | "upload")[];
+        } | null;
     };
     responses: never;
     parameters: never;
@@ -5209,6 +5216,8 @@ export interface operations {
                 page?: number;
                 /** @description Only threads of this channel */
                 parent_channel_id?: string;
+                /** @description Only channels in which this user takes part */
+                participant?: string;
                 /** @description Items on a page */
                 size?: number;
                 source?: "app_main" | "app_two" | "app_three" | "health";
@@ -6953,7 +6962,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["WebsocketTicketRequestInput"];
+            };
+        };
         responses: {
             /** @description Successful Response */
             200: {
@@ -7087,7 +7100,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["WebsocketTicketRequestInput"];
+            };
+        };
         responses: {
             /** @description Successful Response */
             200: {
@@ -9108,7 +9125,7 @@ export interface operations {
             cookie?: never;
         };
         /** @description The file: at most 5 MiB of one of the content types */
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": string;
                 "application/pdf": string;
@@ -10099,7 +10116,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["ReactionAddInput"];
             };
@@ -11090,7 +11107,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["ApiKeyRotateInput"];
             };
@@ -13062,7 +13079,7 @@ export interface operations {
             cookie?: never;
         };
         /** @description The file: at most 100 MiB */
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/octet-stream": string;
             };
@@ -13484,7 +13501,7 @@ export interface operations {
             cookie?: never;
         };
         /** @description The file: at most 100 MiB */
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/offset+octet-stream": string;
             };

@@ -5,6 +5,7 @@ import type { Module } from '#libs/platform/runtime/index.ts';
 import { channelEventTypes, channelFrame, publicChannelEvents } from './channel/channel.live.ts';
 import { channelEntity } from './channel/channel.read.ts';
 
+export { ChannelAccess } from './access.ts';
 export { channelRoutes } from './channel/channel.http.ts';
 export { channelToCreate, type Directories } from './channel/channel.inputs.ts';
 export {

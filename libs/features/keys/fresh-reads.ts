@@ -27,7 +27,9 @@ export interface FreshReadsOptions<Value> {
   /** Reads the entity from the log; null for one that grants nothing. Throws `store_unavailable` faults. */
   readonly read: (id: EntityId) => Promise<Value | null>;
   readonly changes: Pick<KeyChanges, 'areReceivedSince'>;
+  /** Entities, or their bytes if `bytesOf` measures them. */
   readonly max: number;
+  readonly bytesOf?: (value: Value) => number;
   /** Monotonic, in milliseconds. Default: `performance.now()`. */
   readonly clock?: (() => number) | undefined;
   /** Called with the result of each read that counts. */
@@ -52,7 +54,10 @@ export class FreshReads<Value> {
   constructor(options: FreshReadsOptions<Value>) {
     this.#options = options;
     this.#clock = options.clock ?? (() => performance.now());
-    this.#known = new LRUCache({ max: options.max });
+    const { max, bytesOf } = options;
+    this.#known = new LRUCache(
+      bytesOf === undefined ? { max } : { maxSize: max, sizeCalculation: ({ value }) => bytesOf(value) },
+    );
   }
 
   /** A read that is recent enough to decide on; undefined if there is none. */
@@ -77,6 +82,11 @@ export class FreshReads<Value> {
       const reading = await pending.reading;
       if (!pending.outdated) return reading;
     }
+  }
+
+  /** Whether a read has begun: `read` gives its result. */
+  isReading(id: EntityId): boolean {
+    return this.#pending.has(id);
   }
 
   /** The last read, however old. */

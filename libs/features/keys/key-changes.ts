@@ -15,7 +15,7 @@ const keyChange = z.discriminatedUnion('kind', [
   /** The keys of a token issuer, or whether it may issue at all. */
   z.object({ kind: z.literal('issuer-changed'), issuerId: z.string() }),
   /** A participant was removed from a channel. */
-  z.object({ kind: z.literal('participant-removed'), channelId: z.string() }),
+  z.object({ kind: z.literal('participant-removed'), organizationId: z.string(), channelId: z.string() }),
 ]);
 /** Not of a key. Versions that do not know it take it for a change that may concern any key. */
 const organizationChanged = z.object({ kind: z.literal('organization-changed') });

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-import type { SubscriberAccess } from './access.ts';
+import { earliest, type SubscriberAccess } from './access.ts';
 import { CLOSE } from './protocol.ts';
 import { TICK_MS, type Subscriber } from './subscriber.ts';
 
@@ -13,7 +13,7 @@ const MAX_UNVERIFIED_TICKS = 55;
 const ADMITTED_AGE_TICKS = 35;
 
 interface AccessChecksParts {
-  readonly access: Pick<SubscriberAccess, 'checkKey' | 'usersOf'>;
+  readonly access: Pick<SubscriberAccess, 'check' | 'usersOf'>;
   /** Ticks since the node started. */
   readonly now: () => number;
   readonly onFailure: (error: unknown) => void;
@@ -44,7 +44,7 @@ export class AccessChecks {
   request(subscribers: Iterable<Subscriber>): void {
     const all = [...subscribers];
     this.#keys.request(all);
-    this.#participants.request(all.filter(({ grant }) => grant.principalType === 'user'));
+    this.#participants.request(all.filter(({ grant }) => grant.principalType === 'user' && !grant.isMember));
   }
 
   /** Closes the subscriber if its time has run out, whether checks get answers or not. */
@@ -57,17 +57,21 @@ export class AccessChecks {
 
   async #checkKeys(subscribers: readonly Subscriber[]): Promise<void> {
     const startTick = this.#parts.now();
-    const byKey = Map.groupBy(subscribers, ({ grant }) => grant.keyId);
+    const byKey = Map.groupBy(subscribers, ({ grant }) =>
+      grant.isMember ? `${grant.keyId} ${grant.channelId}` : grant.keyId,
+    );
     await Promise.all(
-      Array.from(byKey, async ([keyId, own]) => {
-        const key = await this.#parts.access.checkKey(keyId);
+      byKey.values().map(async (own) => {
+        const [first] = own;
+        const key = first === undefined ? 'unknown' : await this.#parts.access.check(first.grant);
         if (key === 'unknown') return;
         for (const subscriber of own) {
           if (key === 'lost') {
             subscriber.close(CLOSE.accessLost, 'Access to the channel was lost');
             continue;
           }
-          const { ageMs, expiresAtMs } = key;
+          const { ageMs } = key;
+          const expiresAtMs = earliest(key.expiresAtMs, subscriber.grant.expiresAtMs);
           subscriber.verifiedTick = Math.max(subscriber.verifiedTick, startTick - Math.ceil(ageMs / TICK_MS));
           if (expiresAtMs !== subscriber.grant.expiresAtMs) subscriber.grant = { ...subscriber.grant, expiresAtMs };
         }

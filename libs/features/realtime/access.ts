@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-import type { Channels } from '#libs/features/channels/index.ts';
+import type { ChannelAccess, Channels } from '#libs/features/channels/index.ts';
 import type { KeyChange, KeyChanges } from '#libs/features/keys/index.ts';
 import type { CallerAuthenticator } from '#libs/features/members/index.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
@@ -36,7 +36,9 @@ export interface AccessChange {
   concerns(grant: Grant): boolean;
 }
 
-/** `lost` if the key has ended; `unknown` if that cannot be decided now. */
+const NOT_NEEDED = { ageMs: 0 };
+
+/** `lost` if the key has ended, or a member no longer takes part; `unknown` if that cannot be decided now. */
 export type CheckedKey = { readonly expiresAtMs: number | null; readonly ageMs: number } | 'lost' | 'unknown';
 
 /**
@@ -70,6 +72,8 @@ export interface AccessParts {
   readonly keys: Pick<CallerAuthenticator, 'principal' | 'verify' | 'onChange' | 'onGap'>;
   readonly changes: Pick<KeyChanges, 'subscribe'>;
   readonly channels: ChannelUsers;
+  /** Decides which channels members may come into. */
+  readonly members: Pick<ChannelAccess, 'admission' | 'onChange' | 'onGap'>;
   readonly log: Pick<Platform['log'], 'error'>;
 }
 
@@ -89,15 +93,27 @@ export class SubscriberAccess {
    * @throws `Fault` `store_unavailable` when that cannot be decided
    */
   admit(grant: Grant): Grant | null | Promise<Grant | null> {
+    if (grant.isMember) return this.#admitMember(grant);
     const key = this.#parts.keys.principal(grant.keyId);
     return key instanceof Promise ? key.then((found) => withExpiryOf(found, grant)) : withExpiryOf(key, grant);
   }
 
-  /** Never rejects. */
-  async checkKey(keyId: EntityId): Promise<CheckedKey> {
+  async #admitMember(grant: Grant): Promise<Grant | null> {
+    const key = await this.#parts.keys.principal(grant.keyId);
+    const isAdmitted = key !== null && (await this.#parts.members.admission(grant, grant.channelId)) !== null;
+    return isAdmitted ? withExpiryOf(key, grant) : null;
+  }
+
+  /** Whether the key still works, and of a member also whether it still takes part in the channel. Never rejects. */
+  async check(grant: Grant): Promise<CheckedKey> {
+    const { keyId, channelId, isMember } = grant;
     try {
-      const found = await this.#parts.keys.verify(keyId);
-      return found === null ? 'lost' : { expiresAtMs: found.principal.expiresAtMs, ageMs: found.ageMs };
+      const [found, admission] = await Promise.all([
+        this.#parts.keys.verify(keyId),
+        isMember ? this.#parts.members.admission(grant, channelId) : NOT_NEEDED,
+      ]);
+      if (found === null || admission === null) return 'lost';
+      return { expiresAtMs: found.principal.expiresAtMs, ageMs: Math.max(found.ageMs, admission.ageMs) };
     } catch (error) {
       if (!(error instanceof Fault)) this.#parts.log.error({ err: error, key: keyId }, 'a key could not be read');
       return 'unknown';
@@ -119,15 +135,17 @@ export class SubscriberAccess {
 
   /** Calls `handler` immediately with changes that end access, or may, until the returned function is called. */
   onChange(handler: (change: AccessChange) => void): () => void {
-    const { keys, changes } = this.#parts;
+    const { keys, members, changes } = this.#parts;
     return changes.subscribe({
       onChange: (change) => {
         // Before the handler, which may check the key.
         keys.onChange(change);
+        members.onChange(change);
         handler(accessChange(change));
       },
       onGap: () => {
         keys.onGap();
+        members.onGap();
         handler({ kind: 'doubtful', concerns: () => true });
       },
     });
@@ -136,7 +154,13 @@ export class SubscriberAccess {
 
 function withExpiryOf(key: Principal | null, grant: Grant): Grant | null {
   if (key === null || key.expiresAtMs === grant.expiresAtMs) return key && grant;
-  return { ...grant, expiresAtMs: key.expiresAtMs };
+  return { ...grant, expiresAtMs: earliest(key.expiresAtMs, grant.expiresAtMs) };
+}
+
+/** The end of a grant: that of its key is never put off, and the end of a token is in its grant alone. */
+export function earliest(one: number | null, other: number | null): number | null {
+  if (one === null || other === null) return one ?? other;
+  return Math.min(one, other);
 }
 
 function accessChange(change: KeyChange): AccessChange {

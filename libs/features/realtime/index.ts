@@ -1,11 +1,14 @@
 /** Realtime: the frames of a channel over websockets and event streams, and the commands that sockets send. */
+import type { ChannelAccess } from '#libs/features/channels/index.ts';
+import type { CallerAuthenticator } from '#libs/features/members/index.ts';
 import { sequenceOf, type DomainEvent } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
 import { type HttpApp, type LiveCommandType, RedisIdempotencyStore } from '#libs/platform/http/index.ts';
 import type { EventDescription, LiveValues } from '#libs/platform/live/index.ts';
 import { entityKeys } from '#libs/platform/readmodel/index.ts';
 import type { Core } from '#libs/platform/runtime/index.ts';
 
-import { SubscriberAccess, type AccessParts, type ChannelUsers } from './access.ts';
+import { type Grant, grantOf, SubscriberAccess, type AccessParts, type ChannelUsers } from './access.ts';
 import { ChannelLog, type ChannelEvents } from './channel-log.ts';
 import { LiveCommands } from './live-commands.ts';
 import type { PublishedHeads } from './live-channels.ts';
@@ -30,8 +33,9 @@ export { WebsocketAdmission } from './websocket-admission.ts';
 interface RealtimeDeps<State, E extends DomainEvent> {
   readonly channelEvents: ChannelEvents<State, E>;
   readonly channels: ChannelUsers;
-  readonly authenticator: AccessParts['keys'];
+  readonly authenticator: AccessParts['keys'] & Pick<CallerAuthenticator, 'authenticate'>;
   readonly keyChanges: AccessParts['changes'];
+  readonly members: AccessParts['members'] & Pick<ChannelAccess, 'admits'>;
   /** Commands of other features. */
   readonly commands: readonly LiveCommandType[];
   /** Values of other features. */
@@ -44,7 +48,15 @@ export function createRealtime<State, E extends DomainEvent>(core: Core, deps: R
   const { channelEvents, channels, liveEvents, publicEvents } = deps;
   const { store, history, redis, readModel, log } = core;
   const { projection } = channelEvents;
-  const access = new SubscriberAccess({ keys: deps.authenticator, changes: deps.keyChanges, channels, log });
+  const { authenticator: keys, keyChanges: changes, members } = deps;
+  const access = new SubscriberAccess({ keys, changes, channels, members, log });
+  /** See `AdmissionOptions`. API keys are not accepted: they are no secrets of browsers. */
+  const grantOfToken = async (token: string, channelId: EntityId): Promise<Grant | null> => {
+    const principal = await keys.authenticate(token);
+    if (principal === null || !principal.isMember || !principal.scopes.has('read')) return null;
+    if (!(await members.admits(principal, channelId))) return null;
+    return grantOf(principal, channelId, channels);
+  };
   const typing = new Typing(core);
   const heads: PublishedHeads = async (of) => {
     const revisions = of.map((one) => entityKeys(projection, one.organizationId, one.channelId).revision);
@@ -75,6 +87,7 @@ export function createRealtime<State, E extends DomainEvent>(core: Core, deps: R
   return {
     ...parts,
     tickets,
+    grantOfToken,
     protocol,
     node: theNode,
     streamRoutes,

@@ -167,6 +167,7 @@ function requestOf(
     commandId,
     organizationId,
     actor: { type: principalType, id: principalId },
+    isMember,
     at: systemClock.now(),
     correlationId: session.id,
     idempotencyKey,

@@ -4,6 +4,8 @@
 export const PROTOCOL = 'parley.v1';
 /** A client's second subprotocol is this and its ticket. It is never echoed. */
 export const TICKET_PREFIX = 'ticket.';
+/** Of a member's token in the place of a ticket. */
+export const TOKEN_PREFIX = 'token.';
 
 /** Milliseconds between the pings of the server. */
 export const HEARTBEAT_MS = 25_000;

@@ -14,7 +14,7 @@ import { realtimeMetrics, type RealtimeMetrics } from './realtime.metrics.ts';
 import { TICK_MS, type Subscriber } from './subscriber.ts';
 
 export interface RealtimeParts extends Pick<LiveChannelsOptions, 'log' | 'heads' | 'values'> {
-  readonly access: Pick<SubscriberAccess, 'admit' | 'checkKey' | 'usersOf' | 'onChange'>;
+  readonly access: Pick<SubscriberAccess, 'admit' | 'check' | 'usersOf' | 'onChange'>;
   readonly commands: Pick<LiveCommands, 'run'>;
   /** Limit of the memory of kept frames. Default: {@link MAX_KEPT_BYTES}. */
   readonly maxKeptBytes?: number;

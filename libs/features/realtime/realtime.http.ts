@@ -11,7 +11,9 @@ import {
   idParam,
   JSON_TYPE,
   lastSeenSequence,
+  MEMBER_SCOPES,
   notFound,
+  OF_CHANNEL,
   refuseIfMatch,
   requireEventStreams,
   sendEventStreamHead,
@@ -30,6 +32,18 @@ import type { Tickets } from './tickets.ts';
 
 const params = z.object({ id: idParam('Id of the channel') });
 type WithId = { Params: { id: string } };
+
+const ticketBody = z
+  .object({
+    scopes: z
+      .array(z.enum(MEMBER_SCOPES))
+      .min(1)
+      .max(MEMBER_SCOPES.length)
+      .optional()
+      .describe('What the ticket is limited to, such as `read` alone. Default: all that the caller may do'),
+  })
+  .nullish()
+  .meta({ id: 'WebsocketTicketRequest' });
 
 /** Declares `/asyncapi.json`, which is generated once. */
 export function asyncApiRoute(app: HttpApp, protocol: DescribedProtocol): void {
@@ -56,9 +70,14 @@ export function ticketRoutes(
   app: HttpApp,
   { tickets, channels }: { readonly tickets: Pick<Tickets, 'issue'>; readonly channels: ChannelUsers },
 ): void {
-  async function answer(request: FastifyRequest<WithId>, reply: FastifyReply) {
+  async function answer(
+    request: FastifyRequest<WithId & { Body: z.output<typeof ticketBody> }>,
+    reply: FastifyReply,
+  ): Promise<FastifyReply> {
     const grant = await grantOf(request.principal, request.params.id, channels);
-    const { value, expiresAt } = await tickets.issue(grant);
+    const { scopes: limit = grant.scopes } = request.body ?? {};
+    const scopes = grant.scopes.filter((scope) => limit.includes(scope));
+    const { value, expiresAt } = await tickets.issue({ ...grant, scopes });
     void reply.header('cache-control', 'no-store');
     return sendJson(reply, JSON.stringify({ value, expires_at: expiresAt, channel_id: grant.channelId }));
   }
@@ -66,9 +85,9 @@ export function ticketRoutes(
     app.post(
       `/api/v1/channels/:id/${path}`,
       {
-        config: { scope: 'read', ignoresIdempotencyKey: true },
+        config: { scope: 'read', members: OF_CHANNEL, ignoresIdempotencyKey: true },
         preHandler: refuseIfMatch,
-        schema: { ...described, tags: ['channels'], params, response: { 200: ticketSchema } },
+        schema: { ...described, tags: ['channels'], params, body: ticketBody, response: { 200: ticketSchema } },
       },
       answer,
     );
@@ -104,7 +123,7 @@ export function eventStreamRoutes(
   app.get(
     '/api/v1/channels/:id/events',
     {
-      config: { scope: 'read' },
+      config: { scope: 'read', members: OF_CHANNEL },
       schema: {
         operationId: 'streamChannelEvents',
         summary: 'Stream the events of a channel as server-sent events',

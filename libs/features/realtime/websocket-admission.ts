@@ -14,7 +14,7 @@ import {
 } from '#libs/platform/websocket/index.ts';
 
 import type { Grant } from './access.ts';
-import { CLOSE, MAX_CLIENT_FRAME_BYTES, PROTOCOL, TICKET_PREFIX, type CloseCode } from './protocol.ts';
+import { CLOSE, MAX_CLIENT_FRAME_BYTES, PROTOCOL, TICKET_PREFIX, TOKEN_PREFIX, type CloseCode } from './protocol.ts';
 import type { RealtimeNode } from './realtime-node.ts';
 import { SocketSession } from './socket-session.ts';
 import type { Tickets } from './tickets.ts';
@@ -25,6 +25,8 @@ const CLOSE_TIMEOUT_MS = 15_000;
 
 export interface AdmissionOptions {
   readonly tickets: Pick<Tickets, 'redeem'>;
+  /** The grant of a member's token for a channel; null if it gives none. Throws `store_unavailable` faults. Default: none. */
+  readonly grantOfToken?: (token: string, channelId: string) => Promise<Grant | null>;
   /** Origins whose web pages may connect. A request without `Origin` does not come from a web page. */
   readonly origins: readonly string[];
   /** Whether an origin is the server's own: React Native on Android sends that by itself. */
@@ -37,7 +39,9 @@ interface Arrival {
   readonly socket: Duplex;
   readonly head: Buffer;
   readonly channelId: string;
-  /** Offered subprotocols, in order, without the ticket; null without such a header. */
+  /** A member's token, with which no ticket is needed. */
+  readonly token: string | null;
+  /** Offered subprotocols, in order, without ticket and token; null without such a header. */
   readonly versions: readonly string[] | null;
   /** The subprotocol of the answer, never the ticket. */
   readonly protocol: string | undefined;
@@ -51,12 +55,14 @@ interface Arrival {
 export class WebsocketAdmission implements UpgradeHandler {
   readonly #node: RealtimeNode;
   readonly #tickets: AdmissionOptions['tickets'];
+  readonly #grantOfToken: AdmissionOptions['grantOfToken'];
   readonly #origins: ReadonlySet<string>;
   readonly #isOwnOrigin: AdmissionOptions['isOwnOrigin'];
   readonly #handshakes = new Handshakes({ maxMessageBytes: MAX_CLIENT_FRAME_BYTES, closeTimeoutMs: CLOSE_TIMEOUT_MS });
   readonly #refusedOwner: ConnectionOwner;
 
-  constructor(node: RealtimeNode, { tickets, origins, isOwnOrigin }: AdmissionOptions) {
+  constructor(node: RealtimeNode, { tickets, grantOfToken, origins, isOwnOrigin }: AdmissionOptions) {
+    this.#grantOfToken = grantOfToken;
     this.#node = node;
     this.#tickets = tickets;
     this.#origins = new Set(origins);
@@ -85,14 +91,13 @@ export class WebsocketAdmission implements UpgradeHandler {
     if (arrival.versions !== null && !arrival.versions.includes(PROTOCOL)) {
       return this.#refuse(arrival, CLOSE.version, `This server speaks ${PROTOCOL}`);
     }
-    if (arrival.ticket === null) return this.#refuse(arrival, CLOSE.refused, NO_TICKET);
-    void this.#redeem(arrival.ticket, arrival);
+    void this.#admit(arrival);
   }
 
-  async #redeem(ticket: string, arrival: Arrival): Promise<void> {
+  async #admit(arrival: Arrival): Promise<void> {
     let grant: Grant | null;
     try {
-      grant = await this.#tickets.redeem(ticket);
+      grant = await this.#grantOf(arrival);
       // The key may have ended since the ticket was issued.
       if (grant !== null) grant = await this.#node.access.admit(grant);
     } catch (error) {
@@ -112,6 +117,12 @@ export class WebsocketAdmission implements UpgradeHandler {
     });
   }
 
+  async #grantOf({ ticket, token, channelId }: Arrival): Promise<Grant | null> {
+    if (ticket !== null) return this.#tickets.redeem(ticket);
+    if (token === null) return null;
+    return (await this.#grantOfToken?.(token, channelId)) ?? null;
+  }
+
   /** Closes before any frame. */
   #refuse({ request, socket, head, protocol }: Arrival, code: CloseCode, reason: string): void {
     this.#handshakes.accept(request, socket, head, protocol, (connection) => {
@@ -127,14 +138,17 @@ function refuseForNow(socket: Duplex): void {
   refuseUpgrade(socket, 503, 'store_unavailable', 'Websockets cannot be opened now', { 'retry-after': '2' });
 }
 
-function offerOf(request: IncomingMessage): Pick<Arrival, 'versions' | 'protocol' | 'ticket'> {
+function offerOf(request: IncomingMessage): Pick<Arrival, 'versions' | 'protocol' | 'ticket' | 'token'> {
   const offered = offeredProtocols(request);
   const ticket = offered?.find((name) => name.startsWith(TICKET_PREFIX));
-  const versions = offered?.filter((name) => !name.startsWith(TICKET_PREFIX)) ?? null;
+  const token = offered?.find((name) => name.startsWith(TOKEN_PREFIX));
+  const secrets = [TICKET_PREFIX, TOKEN_PREFIX];
+  const versions = offered?.filter((name) => !secrets.some((prefix) => name.startsWith(prefix))) ?? null;
   return {
     versions,
     // A refusal is answered with a subprotocol, too: without it, a web page could not see the close code.
     protocol: versions?.includes(PROTOCOL) === true ? PROTOCOL : versions?.[0],
+    token: token?.slice(TOKEN_PREFIX.length) ?? null,
     ticket: ticket?.slice(TICKET_PREFIX.length) ?? queryOf(request).get('ticket'),
   };
 }

@@ -26,6 +26,8 @@ export interface CommandContext {
   readonly commandId: EntityId;
   readonly organizationId: EntityId;
   readonly actor: Actor;
+  /** The actor sees only channels in which it takes part, and administers those that it owns. Default: false. */
+  readonly isMember?: boolean | undefined;
   /** When the command arrived. Its events have this time, or that of the last event of the stream if that is later. */
   readonly at: Timestamp;
   /** Default: `commandId`. */

@@ -83,6 +83,7 @@ function operationOf({ schema = {}, config }: RouteOptions, method: string, sche
     ...(isZod(schema.body) && { requestBody: bodyOf(schema.body, consumes, schemas) }),
     ...(isPublic && { security: [] }),
     ...(config?.scope !== undefined && !isPublic && { 'x-required-scope': config.scope }),
+    ...(config?.members !== undefined && { 'x-open-to-members': true }),
     ...(config?.ignoresIdempotencyKey === true && { 'x-ignores-idempotency-key': true }),
     responses: responsesOf(schema.response, isPublic, schemas),
   };
@@ -117,7 +118,7 @@ function bodyOf(
 ): { required: boolean; description?: unknown; content: object } {
   const schema = schemas.of(body, 'sent');
   return {
-    required: true,
+    required: !body.safeParse(undefined).success,
     description: schema['description'],
     content: Object.fromEntries(consumes.map((type) => [type, { schema }])),
   };

@@ -117,12 +117,13 @@ function commandIdOf(run: IdempotentRun | null): EntityId {
 
 /** Call once per command: without an `Idempotency-Key`, each call creates a new command id. */
 export function commandContext(request: FastifyRequest): CommandContext {
-  const { organizationId, principalType, principalId } = request.principal;
+  const { organizationId, principalType, principalId, isMember } = request.principal;
   const run = request.idempotentRun;
   return {
     commandId: commandIdOf(run),
     organizationId,
     actor: { type: principalType, id: principalId },
+    isMember,
     at: systemClock.now(),
     correlationId: request.id,
     traceparent: request.traceparent,

@@ -8,7 +8,7 @@ import { parseStreamName } from '#libs/platform/streams/index.ts';
 
 import { CategoryReader } from './category-reader.ts';
 import { decodeDocument, type Document } from './document.ts';
-import { idOfMember, readList, type ListPage } from './entity-list.ts';
+import { idOfMember, readList, type ListPage, type ListResult } from './entity-list.ts';
 import { KeptReads, type KeptRead } from './kept-reads.ts';
 import type { Projector } from './projector.ts';
 import {
@@ -31,6 +31,8 @@ interface Page {
 /** A page of ready documents. */
 export interface DocumentPage extends Page {
   readonly documents: readonly Document[];
+  /** Of the documents, in their order. */
+  readonly ids: readonly EntityId[];
 }
 
 /** A page of folded states. */
@@ -48,8 +50,6 @@ interface ListFilter {
 
 const FIRST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 100;
-/** Entries of a list that are read at a time where all are wanted. */
-const ID_PAGE = 100;
 
 /**
  * Reads of entities by id and of lists, which stay correct while the read models of a category are being built, and
@@ -256,12 +256,11 @@ export class EntityReader {
     const list = listKeys(reader.name, organizationId ?? ALL_ORGANIZATIONS);
     return reader.whileComplete(async () => {
       const ids: EntityId[] = [];
-      for (let after: string | null = null, hasNext = true; hasNext;) {
-        const page = await readList(this.#redis, list, facets, { size: ID_PAGE, offset: 0, after });
+      let page: ListResult | undefined;
+      do {
+        page = await readList(this.#redis, list, facets, { size: 100, offset: 0, after: page?.members.at(-1) ?? null });
         ids.push(...page.members.map(idOfMember));
-        after = page.members.at(-1) ?? null;
-        hasNext = page.hasNext;
-      }
+      } while (page.hasNext);
       return ids;
     });
   }
@@ -271,7 +270,7 @@ export class EntityReader {
     page: ListPage,
     keyOf: (keys: EntityKeys) => string,
     decoded: (value: Buffer) => T,
-  ): Promise<Page & { readonly items: readonly T[] }> {
+  ): Promise<Page & { readonly items: readonly T[]; readonly ids: readonly EntityId[] }> {
     const reader = this.#of(category);
     await this.#projector.unapplied.apply({ category, organizationId });
     const list = listKeys(reader.name, organizationId ?? ALL_ORGANIZATIONS);
@@ -279,8 +278,9 @@ export class EntityReader {
       const { members, total, hasNext } = await readList(this.#redis, list, facets, page);
       const ids = members.map(idOfMember);
       const keys = ids.map((id) => keyOf(entityKeys(reader.name, organizationId ?? id, id)));
-      const items = (await reader.values(keys, decoded)).filter((item) => item !== null);
-      return { items, total, hasNext, last: members.at(-1) ?? null };
+      const values = await reader.values(keys, decoded);
+      const found = { items: values.filter((item) => item !== null), ids: ids.filter((_, n) => values[n] !== null) };
+      return { ...found, total, hasNext, last: members.at(-1) ?? null };
     });
   }
 

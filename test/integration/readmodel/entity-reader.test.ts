@@ -54,6 +54,7 @@ beforeAll(async () => {
     { ...test.platform, readModel, projector: models.projector, reader, history },
     { handle: readsOnly },
     { wasPosted: readsOnly, archive: readsOnly },
+    { announce: readsOnly },
   );
 });
 afterAll(async () => {

@@ -40,7 +40,7 @@ beforeAll(async () => {
       heads: async (channels) => channels.map(() => 0),
       access: {
         admit: (grant) => grant,
-        checkKey: async () => ({ expiresAtMs: null, ageMs: 0 }),
+        check: async () => ({ expiresAtMs: null, ageMs: 0 }),
         usersOf: async () => null,
         onChange: () => () => undefined,
       },

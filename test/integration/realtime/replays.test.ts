@@ -39,7 +39,7 @@ beforeAll(async () => {
   features = composeFeatures({ ...test.platform, store });
   const access = {
     admit: (grant: Grant) => grant,
-    checkKey: async () => ({ expiresAtMs: null, ageMs: 0 }),
+    check: async () => ({ expiresAtMs: null, ageMs: 0 }),
     usersOf: async () => null,
     onChange: () => () => undefined,
   };

@@ -60,6 +60,7 @@ beforeAll(async () => {
       },
     },
     changes: { subscribe: () => () => undefined },
+    members: { admission: async () => null, onChange: () => undefined, onGap: () => undefined },
     channels: {
       async usersOf(organizationId, channelId) {
         await fold;
@@ -75,7 +76,7 @@ beforeAll(async () => {
       heads: async (channels) => channels.map(() => 0),
       access: {
         admit: (grant) => grant,
-        checkKey: (keyId) => access.checkKey(keyId),
+        check: (grant) => access.check(grant),
         async usersOf(organizationId, channelId) {
           const users = await access.usersOf(organizationId, channelId);
           for (const user of users ?? []) takingPart.add(user);

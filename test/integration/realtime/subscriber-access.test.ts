@@ -65,7 +65,7 @@ const changeOf = ({ grant }: Member): Promise<AccessChange> =>
     return change;
   });
 const isAllowed = async (grants: readonly Grant[]): Promise<boolean[]> =>
-  (await Promise.all(grants.map(({ keyId }) => features.realtime.access.checkKey(keyId)))).map(
+  (await Promise.all(grants.map((grant) => features.realtime.access.check(grant)))).map(
     (key) => typeof key === 'object',
   );
 const takingPart = async (...grants: Grant[]) => {
@@ -140,7 +140,7 @@ describe('the access of a subscriber', () => {
     const { store } = api.stores.platform;
     const counting = new CountingStore(store);
     const { realtime } = composeFeatures({ ...api.stores.platform, store: counting });
-    const checked = await Promise.all(grants.map(({ keyId }) => realtime.access.checkKey(keyId)));
+    const checked = await Promise.all(grants.map((grant) => realtime.access.check(grant)));
     expect(checked.filter((one) => typeof one === 'object')).toHaveLength(600);
     // The key and its user.
     expect(counting.reads).toBe(2);

@@ -7,6 +7,7 @@ import {
   idParam,
   idReference,
   notFound,
+  OF_CHANNEL,
   pageMetaSchema,
   pageQuery,
   queryBoolean,
@@ -34,13 +35,16 @@ export function invocationRoutes(
 
   app.get(
     '/api/v1/channels/:id/invocations',
-    reads({
-      operationId: 'listInvocations',
-      summary: 'List which agents were asked to answer which messages of a channel, and why; newest first',
-      params,
-      querystring,
-      response: { 200: pageSchema },
-    }),
+    reads(
+      {
+        operationId: 'listInvocations',
+        summary: 'List which agents were asked to answer which messages of a channel, and why; newest first',
+        params,
+        querystring,
+        response: { 200: pageSchema },
+      },
+      OF_CHANNEL,
+    ),
     async (request, reply) => {
       const { organizationId } = request.principal;
       const { id } = request.params;

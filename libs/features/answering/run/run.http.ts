@@ -9,6 +9,7 @@ import {
   idReference,
   liveCommand,
   type LiveCommandType,
+  type MemberRoute,
   notFound,
   type Principal,
   routesTagged,
@@ -23,10 +24,14 @@ const response = { 200: runSchema };
 
 export function runRoutes(app: HttpApp, runs: Runs): void {
   const replies = new EntityReplies(runs, {});
+  const ofChannelOf: MemberRoute = {
+    channelOf: async ({ principal, params: of }) =>
+      (await runs.find(principal.organizationId, (of as z.output<typeof params>).id))?.channelId ?? null,
+  };
 
   app.get(
     '/api/v1/runs/:id',
-    reads({ operationId: 'getRun', summary: 'Read a run of an agent, with its steps', params, response }),
+    reads({ operationId: 'getRun', summary: 'Read a run of an agent, with its steps', params, response }, ofChannelOf),
     (request, reply) => {
       const { principal, params: of } = request;
       const shown = principal.scopes.has('admin')
@@ -38,12 +43,15 @@ export function runRoutes(app: HttpApp, runs: Runs): void {
 
   app.post(
     '/api/v1/runs/:id/cancel',
-    writes({
-      operationId: 'cancelRun',
-      summary: 'Cancel a run; the text that was written so far is kept',
-      params,
-      response,
-    }),
+    writes(
+      {
+        operationId: 'cancelRun',
+        summary: 'Cancel a run; the text that was written so far is kept',
+        params,
+        response,
+      },
+      ofChannelOf,
+    ),
     (request, reply) => replies.sendUpdated(request, reply, decideCancel),
   );
 }

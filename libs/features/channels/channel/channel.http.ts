@@ -4,24 +4,32 @@ import { EntityReplies, type RejectionErrors } from '#libs/platform/entity/index
 import {
   commandContext,
   conflict,
+  forbidden,
   type HttpApp,
+  invalid,
   invalidBody,
   notFound,
   notModified,
+  OF_CALLER,
+  OF_CHANNEL,
   openPage,
+  type Principal,
   readPast,
   routesTagged,
   sendJson,
   sendPage,
 } from '#libs/platform/http/index.ts';
 
+import type { ChannelAccess } from '../access.ts';
 import { channelToCreate, participantToAdd, type Directories } from './channel.inputs.ts';
-import { participantResource, type ChannelResult, type Channels } from './channel.read.ts';
+import type { ChannelResult, Channels } from './channel.read.ts';
+import { participantResource } from './channel.resource.ts';
 import {
   channelPageSchema,
   channelParams,
   channelSchema,
   createChannelBody,
+  type CreateChannelBody,
   listChannelsQuery,
   participantInput,
   participantListSchema,
@@ -34,6 +42,7 @@ import { MAX_PARTICIPANTS, MAX_PARTICIPANTS_BYTES, type ChannelRejection } from 
 export interface ChannelRouteParts {
   readonly channels: Channels;
   readonly directories: Directories;
+  readonly access: Pick<ChannelAccess, 'admits' | 'admitted'>;
 }
 
 const { reads, writes } = routesTagged('channels');
@@ -43,6 +52,7 @@ const response = { 200: channelSchema };
 const errors = (body: unknown): RejectionErrors<ChannelRejection> => ({
   participant_not_found: notFound,
   archived: () => conflict('The channel is archived', 'archived'),
+  not_owner: () => forbidden('Only the owner of the channel may change it', 'not_owner'),
   parent_archived: () => conflict('The parent channel is archived', 'archived'),
   parent_not_found: () => invalidBody(body, 'parent_channel_id', 'the organization has no such channel'),
   origin_not_found: () => invalidBody(body, 'origin_message_id', 'the parent channel has no such interaction'),
@@ -71,37 +81,55 @@ export function channelRoutes(app: HttpApp, parts: ChannelRouteParts): void {
   participantRoutes(app, parts);
 }
 
-function readRoutes(app: HttpApp, { channels }: ChannelRouteParts): void {
+function readRoutes(app: HttpApp, { channels, access }: ChannelRouteParts): void {
   app.get(
     '/api/v1/channels',
-    reads({
-      operationId: 'listChannels',
-      summary: 'List channels, newest first',
-      querystring: listChannelsQuery,
-      response: { 200: channelPageSchema },
-    }),
+    reads(
+      {
+        operationId: 'listChannels',
+        summary: 'List channels, newest first',
+        querystring: listChannelsQuery,
+        response: { 200: channelPageSchema },
+      },
+      OF_CALLER,
+    ),
     async (request, reply) => {
       const { size: _size, page: _page, cursor: _cursor, is_owner: isOwner, ...query } = request.query;
-      const page = openPage(request, request.query, { ...query, is_owner: isOwner });
+      const { principal } = request;
+      // A member's list: the read model names candidates, and each is admitted by the log.
+      const own = principal.isMember ? [principal.principalId] : [];
+      const participant = [...new Set([...own, ...(query.participant === undefined ? [] : [query.participant])])];
+      const page = openPage(request, request.query, { ...query, participant, is_owner: isOwner });
       // An organization can read only channels that it owns.
       if (isOwner === false) return sendPage(reply, [], page.meta({ total: 0, hasNext: false, last: null }));
       const { channel_type: channelType, parent_channel_id: parentChannelId, ...others } = query;
-      const filter = { ...others, channelType, parentChannelId };
-      const found = await channels.list(request.principal.organizationId, filter, page);
-      const items = found.documents.map((document) => document.json);
+      const filter = {
+        ...others,
+        channelType,
+        parentChannelId,
+        participant: participant.length > 0 ? participant : undefined,
+      };
+      const found = await channels.list(principal.organizationId, filter, page);
+      const admitted = principal.isMember ? await access.admitted(principal, found.ids) : null;
+      const items = found.documents
+        .filter((_, index) => admitted?.has(found.ids[index] ?? '') ?? true)
+        .map((document) => document.json);
       return sendPage(reply, items, page.meta(found));
     },
   );
 
   app.get(
     '/api/v1/channels/:id',
-    reads({
-      operationId: 'getChannel',
-      summary: 'Read a channel in its current state, or at a point in its history',
-      params: channelParams,
-      querystring: readChannelQuery,
-      response,
-    }),
+    reads(
+      {
+        operationId: 'getChannel',
+        summary: 'Read a channel in its current state, or at a point in its history',
+        params: channelParams,
+        querystring: readChannelQuery,
+        response,
+      },
+      OF_CHANNEL,
+    ),
     async (request, reply) => {
       const { organizationId } = request.principal;
       const { id } = request.params;
@@ -117,31 +145,39 @@ function readRoutes(app: HttpApp, { channels }: ChannelRouteParts): void {
   );
 }
 
-function commandRoutes(app: HttpApp, { channels, directories }: ChannelRouteParts): void {
+function commandRoutes(app: HttpApp, { channels, directories, access }: ChannelRouteParts): void {
   app.post(
     '/api/v1/channels',
-    writes({
-      operationId: 'createChannel',
-      summary: 'Create a channel or a thread',
-      body: createChannelBody,
-      response,
-    }),
+    writes(
+      {
+        operationId: 'createChannel',
+        summary: 'Create a channel or a thread',
+        body: createChannelBody,
+        response,
+      },
+      OF_CALLER,
+    ),
     async (request, reply) => {
       const context = commandContext(request);
-      const channel = await channelToCreate(context, request.body, directories);
+      const { principal, body } = request;
+      if (principal.isMember) await requireMayCreate(principal, body, access);
+      const channel = await channelToCreate(context, body, directories);
       return sendChannel(request, reply, channels, await channels.create(context, channel));
     },
   );
 
   app.patch(
     '/api/v1/channels/:id',
-    writes({
-      operationId: 'updateChannel',
-      summary: 'Update a channel of the organization',
-      params: channelParams,
-      body: updateChannelBody,
-      response,
-    }),
+    writes(
+      {
+        operationId: 'updateChannel',
+        summary: 'Update a channel of the organization',
+        params: channelParams,
+        body: updateChannelBody,
+        response,
+      },
+      OF_CHANNEL,
+    ),
     async (request, reply) => {
       const { name, meta_data: metaData, ...settings } = request.body;
       const { agent_invocation_behavior: agentInvocationBehavior, run_concurrency: runConcurrency } = settings;
@@ -153,13 +189,16 @@ function commandRoutes(app: HttpApp, { channels, directories }: ChannelRoutePart
 
   app.post(
     '/api/v1/channels/:id/archive',
-    writes({
-      operationId: 'archiveChannel',
-      summary: 'Archive a channel, which makes it read-only',
-      description: 'Fails its incomplete interactions. New threads are refused; existing ones stay open.',
-      params: channelParams,
-      response,
-    }),
+    writes(
+      {
+        operationId: 'archiveChannel',
+        summary: 'Archive a channel, which makes it read-only',
+        description: 'Fails its incomplete interactions. New threads are refused; existing ones stay open.',
+        params: channelParams,
+        response,
+      },
+      OF_CHANNEL,
+    ),
     async (request, reply) => {
       const result = await channels.archive(commandContext(request), request.params.id);
       return sendChannel(request, reply, channels, result);
@@ -170,12 +209,15 @@ function commandRoutes(app: HttpApp, { channels, directories }: ChannelRoutePart
 function participantListRoute(app: HttpApp, { channels }: ChannelRouteParts): void {
   app.get(
     '/api/v1/channels/:id/participants',
-    reads({
-      operationId: 'listChannelParticipants',
-      summary: 'List the participants of a channel, with the ids of their records',
-      params: channelParams,
-      response: { 200: participantListSchema },
-    }),
+    reads(
+      {
+        operationId: 'listChannelParticipants',
+        summary: 'List the participants of a channel, with the ids of their records',
+        params: channelParams,
+        response: { 200: participantListSchema },
+      },
+      OF_CHANNEL,
+    ),
     async (request) => {
       const participants = await channels.participants(request.principal.organizationId, request.params.id);
       if (participants === null) throw notFound();
@@ -192,14 +234,17 @@ function participantListRoute(app: HttpApp, { channels }: ChannelRouteParts): vo
 function participantRoutes(app: HttpApp, { channels, directories }: ChannelRouteParts): void {
   app.post(
     '/api/v1/channels/:id/participants',
-    writes({
-      operationId: 'addChannelParticipant',
-      summary:
-        'Add a participant, with the details it has now; has no effect if the user or agent already participates',
-      params: channelParams,
-      body: participantInput,
-      response,
-    }),
+    writes(
+      {
+        operationId: 'addChannelParticipant',
+        summary:
+          'Add a participant, with the details it has now; has no effect if the user or agent already participates',
+        params: channelParams,
+        body: participantInput,
+        response,
+      },
+      OF_CHANNEL,
+    ),
     async (request, reply) => {
       const context = commandContext(request);
       const { id } = request.params;
@@ -211,16 +256,41 @@ function participantRoutes(app: HttpApp, { channels, directories }: ChannelRoute
 
   app.delete(
     '/api/v1/channels/:id/participants/:participant_id',
-    writes({
-      operationId: 'removeChannelParticipant',
-      summary: 'Remove a participant',
-      params: participantParams,
-      response,
-    }),
+    writes(
+      {
+        operationId: 'removeChannelParticipant',
+        summary: 'Remove a participant',
+        params: participantParams,
+        response,
+      },
+      OF_CHANNEL,
+    ),
     async (request, reply) => {
       const { id, participant_id: participantId } = request.params;
       const context = commandContext(request);
-      return sendChannel(request, reply, channels, await channels.removeParticipant(context, id, participantId));
+      const result = await channels.removeParticipant(context, id, participantId);
+      return sendChannel(request, reply, channels, result);
     },
   );
+}
+
+/**
+ * A member takes part in the channels that it creates, owns them, and sees the channels that they are threads of.
+ *
+ * @throws HttpError 403; ValidationFailure 422, for a parent as for one that does not exist
+ */
+async function requireMayCreate(
+  { organizationId, principalId }: Principal,
+  body: CreateChannelBody,
+  access: ChannelRouteParts['access'],
+): Promise<void> {
+  const { participants, parent_channel_id: parent, owner_id: owner } = body;
+  if (owner != null && owner !== principalId)
+    throw forbidden('A member owns the channels that it creates', 'not_owner');
+  const takesPart = participants?.some((one) => one.type === 'authenticated_user' && one.user_id === principalId);
+  if (takesPart === false) {
+    throw invalid(['body', 'participants'], 'a member takes part in the channels that it creates', participants);
+  }
+  if (parent == null || (await access.admits({ organizationId, principalId }, parent))) return;
+  throw errors(body).parent_not_found({ reason: 'parent_not_found' });
 }

@@ -78,6 +78,7 @@ export async function channelToCreate(
     parentChannelId,
     originMessageId: body.origin_message_id ?? null,
     runConcurrency: body.run_concurrency ?? null,
+    ownerId: await ownerOf(context, body, directories),
   };
 }
 
@@ -139,6 +140,18 @@ function agentJoining(
     isVerified: false,
     allowHtmlResponses: agent.allowHtmlResponses,
   };
+}
+
+/** @throws ValidationFailure 422 for a user that the organization does not have */
+async function ownerOf(
+  { organizationId, actor }: CommandContext,
+  { owner_id: id = null }: CreateChannelBody,
+  { users }: Directories,
+): Promise<EntityId | null> {
+  const own = actor.type === 'user' ? actor.id : null;
+  if (id === null || id === own) return own;
+  if ((await users.user(organizationId, id)) !== null) return id;
+  throw invalid(['body', 'owner_id'], 'the organization has no such user', id);
 }
 
 function callerAsParticipant(context: CommandContext): ParticipantInput[] {

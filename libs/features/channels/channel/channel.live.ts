@@ -7,7 +7,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { FRAME_FLAG, publicEvents, type EventContent, type EventDescription } from '#libs/platform/live/index.ts';
 import type { ProjectedEvent } from '#libs/platform/readmodel/index.ts';
 
-import { channelResource, participantResource } from './channel.read.ts';
+import { channelResource, participantResource } from './channel.resource.ts';
 import { channelSchema, participantSchema } from './channel.schemas.ts';
 import { channelCodec, channelFold, type ChannelEvent, type ChannelState, type Participant } from './channel.ts';
 

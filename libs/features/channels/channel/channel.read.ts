@@ -1,6 +1,8 @@
-import { accept, refuse, unreachable, type Decision } from '#libs/kernel/decider.ts';
-import type { StreamRevision } from '#libs/kernel/event.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { accept, refuse, type Decision } from '#libs/kernel/decider.ts';
+import type { Actor, StreamRevision } from '#libs/kernel/event.ts';
+import type { KeyChanges } from '#libs/features/keys/index.ts';
+import { systemClock } from '#libs/kernel/clock.ts';
+import { newId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext, CommandResult, CommandRunner } from '#libs/platform/commands/index.ts';
 import {
   Entities,
@@ -31,6 +33,7 @@ import {
   decideRemoveParticipant,
   decideThread,
   decideUpdate,
+  refusalOf,
   type Channel,
   type ChannelChanges,
   type ChannelEvent,
@@ -40,6 +43,7 @@ import {
   type Participant,
   type RunConcurrency,
 } from './channel.ts';
+import { channelResource } from './channel.resource.ts';
 import { ChannelUsers } from './channel-users.ts';
 
 export const channelEntity = entity<ChannelState, ChannelEvent, Facets>({
@@ -50,9 +54,13 @@ export const channelEntity = entity<ChannelState, ChannelEvent, Facets>({
   facets: (channel) => {
     const archived = channel.archivedAt !== null;
     const agent = channel.participants.flatMap((one) => (one.type === 'agent' ? [one.agentId] : []));
-    return { [baseOf(archived)]: true, ...facetsOf({ ...channel, archived, agent }) };
+    const participant = usersIn(channel);
+    return { [baseOf(archived)]: true, ...facetsOf({ ...channel, archived, agent, participant }) };
   },
 });
+
+/** Of a read in the form of a command without events, which is stored nowhere. */
+const READER: Actor = { type: 'system', id: 'reader' };
 
 export interface ChannelFilter {
   readonly archived: boolean;
@@ -60,6 +68,8 @@ export interface ChannelFilter {
   readonly channelType?: string | undefined;
   readonly source?: string | undefined;
   readonly agent?: string | undefined;
+  /** Users that take part, all of them. */
+  readonly participant?: readonly string[] | undefined;
   readonly parentChannelId?: string | undefined;
 }
 
@@ -69,68 +79,9 @@ const baseOf = (archived: boolean): string => (archived ? 'archived' : 'open');
 function facetsOf(
   values: Partial<Record<keyof ChannelFilter, Facets[string]>> & { readonly archived: boolean },
 ): Facets {
-  const { archived, type, channelType, source, agent, parentChannelId } = values;
-  const facets = { type, channel_type: channelType, source, agent, parent: parentChannelId };
+  const { archived, type, channelType, source, agent, participant, parentChannelId } = values;
+  const facets = { type, channel_type: channelType, source, agent, participant, parent: parentChannelId };
   return Object.fromEntries(Object.entries(facets).map(([name, value]) => [`${baseOf(archived)}:${name}`, value]));
-}
-
-/** The channel as the API returns it (contract, section 2.1). */
-export function channelResource(channel: Channel): object {
-  return {
-    id: channel.id,
-    type: channel.type,
-    channel_type: channel.channelType,
-    name: channel.name,
-    participants: channel.participants.map(participantResource),
-    created_at: channel.createdAt,
-    modified: channel.modified,
-    meta_data: channel.metaData,
-    source: channel.source,
-    agent_invocation_behavior: channel.agentInvocationBehavior,
-    parent_channel_id: channel.parentChannelId,
-    origin_message_id: channel.originMessageId,
-    run_concurrency: channel.runConcurrency,
-  };
-}
-
-/** A participant as the API returns it (contract, section 2.2, detail forms). */
-export function participantResource(participant: Participant): object {
-  switch (participant.type) {
-    case 'authenticated_user':
-      return {
-        type: participant.type,
-        user_id: participant.userId,
-        id: participant.participantId,
-        display_name: participant.displayName,
-        image_url: participant.imageUrl,
-        is_owner: participant.isOwner,
-      };
-    case 'non_authenticated_user':
-      return { type: participant.type, user_metadata: participant.userMetadata };
-    case 'external_agent':
-      return { type: participant.type, agent_metadata: participant.agentMetadata };
-    case 'agent':
-      return {
-        id: participant.agentId,
-        chat_user_id: participant.participantId,
-        type: participant.type,
-        name: participant.name,
-        description: participant.description,
-        is_active: participant.isActive,
-        organization: participant.organization ?? null,
-        image_url: participant.imageUrl,
-        personality: participant.personality,
-        website: participant.website,
-        agent_capabilities: participant.agentCapabilities,
-        agent_url: participant.agentUrl,
-        agent_address: participant.agentAddress,
-        agent_handle: participant.agentHandle,
-        is_verified: participant.isVerified,
-        allow_html_responses: participant.allowHtmlResponses,
-      };
-    default:
-      return unreachable(participant);
-  }
 }
 
 export type ChannelResult = EntityResult<Channel, ChannelRejection | NotFound>;
@@ -158,6 +109,7 @@ export class Channels {
   readonly entities: Entities<ChannelState, ChannelEvent, Facets>;
   readonly #history: HistoryReader;
   readonly #interactions: ChannelInteractions;
+  readonly #changes: Pick<KeyChanges, 'announce'>;
   readonly #users = new ChannelUsers();
 
   /** @param runner runs all commands of channels in this process */
@@ -165,7 +117,9 @@ export class Channels {
     core: EntityCore & { readonly history: HistoryReader },
     runner: CommandRunner<ChannelState, ChannelEvent>,
     interactions: ChannelInteractions,
+    changes: Pick<KeyChanges, 'announce'>,
   ) {
+    this.#changes = changes;
     this.entities = new Entities(channelEntity, core, { runner, part: 'channel' });
     this.#history = core.history;
     this.#interactions = interactions;
@@ -189,24 +143,41 @@ export class Channels {
   }
 
   update(context: CommandContext, id: EntityId, changes: ChannelChanges): Promise<ChannelResult> {
-    return this.entities.update(context, id, (channel) => decideUpdate(channel, changes));
+    return this.#administer(context, id, (channel) => decideUpdate(channel, changes));
   }
 
   addParticipant(context: CommandContext, id: EntityId, participant: Participant): Promise<ChannelResult> {
-    return this.entities.update(context, id, (channel) => decideAddParticipant(channel, participant));
+    return this.#administer(context, id, (channel) => decideAddParticipant(channel, participant));
   }
 
-  removeParticipant(context: CommandContext, id: EntityId, participantId: EntityId): Promise<ChannelResult> {
-    return this.entities.update(context, id, (channel) => decideRemoveParticipant(channel, participantId));
+  /** The access of the participant has ended in this process when the result is there. */
+  async removeParticipant(context: CommandContext, id: EntityId, participantId: EntityId): Promise<ChannelResult> {
+    const decide = (channel: Channel) => decideRemoveParticipant(channel, participantId);
+    const result = await this.#administer(context, id, decide, participantId);
+    const { organizationId } = context;
+    if (result.ok) await this.#changes.announce({ kind: 'participant-removed', organizationId, channelId: id });
+    return result;
   }
 
   async archive(context: CommandContext, id: EntityId): Promise<ChannelResult> {
-    const result = await this.#interactions.archive(id, context, (state, hasOpen) =>
-      state?.organizationId === context.organizationId
-        ? decideArchive(state, hasOpen)
-        : refuse({ reason: 'not_found' }),
-    );
+    const result = await this.#interactions.archive(id, context, (state, hasOpen) => {
+      if (state?.organizationId !== context.organizationId) return refuse({ reason: 'not_found' });
+      const refusal = refusalOf(state, context);
+      return refusal === null ? decideArchive(state, hasOpen) : refuse(refusal);
+    });
     return this.entities.resultOf(result);
+  }
+
+  #administer(
+    context: CommandContext,
+    id: EntityId,
+    decide: (channel: Channel) => Decision<ChannelEvent, ChannelRejection>,
+    removedId?: EntityId,
+  ): Promise<ChannelResult> {
+    return this.entities.update<ChannelRejection | NotFound>(context, id, (channel) => {
+      const refusal = refusalOf(channel, context, removedId);
+      return refusal === null ? decide(channel) : refuse(refusal);
+    });
   }
 
   /** The channel, or null if the organization has no such channel. */
@@ -235,6 +206,15 @@ export class Channels {
   async usersOf(organizationId: EntityId, id: EntityId): Promise<ReadonlySet<EntityId> | null> {
     const channel = await this.channel(organizationId, id);
     return channel && this.#users.of(id, channel);
+  }
+
+  /** As {@link usersOf}, at the end of the log. @throws `Fault` `store_unavailable`; StreamGone */
+  async usersNow(organizationId: EntityId, id: EntityId): Promise<ReadonlySet<EntityId> | null> {
+    const channel = await this.#current(
+      { commandId: newId(), organizationId, actor: READER, at: systemClock.now() },
+      id,
+    );
+    return channel && new Set(usersIn(channel));
   }
 
   /** The registered agents that participate in the channel, as its log has them now; none without such a channel. */
@@ -282,6 +262,10 @@ export class Channels {
     const channel = await this.entities.current({ commandId, organizationId, actor, at }, id, () => accept());
     return channel?.organizationId === organizationId ? channel : null;
   }
+}
+
+function usersIn({ participants }: Channel): EntityId[] {
+  return participants.flatMap((one) => (one.type === 'authenticated_user' ? [one.userId] : []));
 }
 
 /** The channel before the block of events that contains `revision`. */

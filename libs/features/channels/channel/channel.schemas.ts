@@ -101,6 +101,7 @@ export const channelSchema = z
     parent_channel_id: z.string().nullable(),
     origin_message_id: z.string().nullable(),
     run_concurrency: concurrency,
+    owner_id: z.string().nullable().describe('The user that administers the channel'),
   })
   .meta({ id: 'Channel' });
 
@@ -138,6 +139,10 @@ export const createChannelBody = z
       description: 'Id of the interaction in the parent channel that starts the thread',
     }).nullish(),
     run_concurrency: concurrency.optional(),
+    owner_id: idReference({
+      description:
+        'The user that administers the channel when it sees only channels in which it takes part. Default: the calling user',
+    }).nullish(),
   })
   .meta({ id: 'ChannelCreate' });
 export type CreateChannelBody = z.infer<typeof createChannelBody>;
@@ -168,6 +173,7 @@ export const listChannelsQuery = z.object({
   channel_type: channelType.optional(),
   source: channelSource.optional(),
   agent: idReference({ description: 'Only channels with this agent as a participant' }).optional(),
+  participant: idReference({ description: 'Only channels in which this user takes part' }).optional(),
   parent_channel_id: idReference({ description: 'Only threads of this channel' }).optional(),
   is_owner: queryBoolean({ description: 'Only channels that the organization owns, or does not own' }).optional(),
   archived: queryBoolean({ default: false, description: 'Lists archived channels instead of open ones' }),

@@ -9,6 +9,7 @@ import { z } from 'zod';
 import type { Timestamp } from '#libs/kernel/clock.ts';
 import { accept, refuse, type Decision, type Fold } from '#libs/kernel/decider.ts';
 import { changedBy, createdBy, type EntityState } from '#libs/kernel/entity.ts';
+import type { Actor } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 
@@ -16,7 +17,7 @@ import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 export const CHANNEL = 'channel';
 
 /** Raise the version when any feature changes the shape of its stored data of channels: this rebuilds all of them. */
-export const CHANNEL_READ_MODEL = { category: CHANNEL, version: 5 } as const;
+export const CHANNEL_READ_MODEL = { category: CHANNEL, version: 6 } as const;
 
 export const communicationType = z.enum(['websocket', 'messenger_a', 'messenger_b', 'messenger_c', 'sms']);
 export const channelType = z.enum(['chat', 'collaboration', 'multi_org_chat', 'thread']);
@@ -97,6 +98,8 @@ export const channelCodec = defineEvents({
     agentInvocationBehavior: agentInvocationBehavior.nullable(),
     parentChannelId: z.string().nullable(),
     originMessageId: z.string().nullable(),
+    /** The user that administers the channel. Absent before channels had owners: the user that created it. */
+    ownerId: z.string().nullable().optional(),
   }),
   'ChannelRenamed.v1': z.object({ name: z.string() }),
   /** Replaces the whole map. */
@@ -123,6 +126,7 @@ export interface Channel extends ChannelCreated, EntityState {
   readonly id: EntityId;
   readonly runConcurrency: RunConcurrency | null;
   readonly archivedAt: Timestamp | null;
+  readonly ownerId: EntityId | null;
 }
 
 /** `null` until the channel is created. */
@@ -130,6 +134,8 @@ export type ChannelState = Channel | null;
 
 export type ChannelRejection =
   | { readonly reason: 'archived' }
+  /** Only its owner and callers that see the organization administer a channel. */
+  | { readonly reason: 'not_owner' }
   | { readonly reason: 'parent_not_found' }
   | { readonly reason: 'parent_archived' }
   /** The parent channel does not have the interaction that starts the thread. */
@@ -143,7 +149,9 @@ export const channelFold: Fold<ChannelState, ChannelEvent> = {
   initialState: null,
   evolve(state, event) {
     if (event.type === 'ChannelCreated.v1') {
-      return { ...event.data, ...createdBy(event), runConcurrency: null, archivedAt: null };
+      const { actor } = event.metadata;
+      const { ownerId = actor.type === 'user' ? actor.id : null } = event.data;
+      return { ...event.data, ...createdBy(event), runConcurrency: null, archivedAt: null, ownerId };
     }
     if (state === null) return state;
     const changed = { ...state, ...changedBy(event) };
@@ -249,6 +257,18 @@ export function decideArchive({ archivedAt }: Channel, hasOpenInteractions: bool
 export function decideThread(parent: ChannelState): ChannelDecision {
   if (parent === null) return refuse({ reason: 'parent_not_found' });
   return parent.archivedAt === null ? accept() : refuse({ reason: 'parent_archived' });
+}
+
+/** Null if the actor of a command may administer the channel, or may at least remove itself from it. */
+export function refusalOf(
+  { participants, ownerId }: Channel,
+  { isMember = false, actor }: { readonly isMember?: boolean | undefined; readonly actor: Actor },
+  removedId?: EntityId,
+): { readonly reason: 'not_owner' | 'not_found' } | null {
+  if (!isMember) return null;
+  const own = participants.find((one) => one.type === 'authenticated_user' && one.userId === actor.id);
+  if (own === undefined) return { reason: 'not_found' };
+  return ownerId === actor.id || own.participantId === removedId ? null : { reason: 'not_owner' };
 }
 
 /** A user or agent joins a channel once; participants without an identity may join repeatedly. */

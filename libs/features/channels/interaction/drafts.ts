@@ -27,7 +27,7 @@ import { FunctionLibrary } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import { interactionId, type InteractionRef } from './interaction.id.ts';
-import { mayWriteAs, requireInteractionRef, type Sender, type Writer } from './interaction.requests.ts';
+import { mayWriteAs, OF_INTERACTION, requireInteractionRef, type Sender, type Writer } from './interaction.requests.ts';
 import { draftSchema, interactionParams, writeDeltaBody } from './interaction.schemas.ts';
 import { draftKeys, interactionKeys } from './reads/interaction.keys.ts';
 
@@ -171,16 +171,19 @@ export function draftRoutes(app: HttpApp, drafts: Drafts): void {
     '/api/v1/interactions/:interaction_id/deltas',
     {
       preHandler: refuseIfMatch,
-      ...writes({
-        operationId: 'writeInteractionDelta',
-        summary: 'Append to the draft of an incomplete interaction, or replace it',
-        description:
-          'Publishes the text to subscribers of the channel. Drafts are ephemeral: reads do not return them, and they are ' +
-          'deleted five minutes after the last delta, or when the interaction completes or fails.',
-        params: interactionParams,
-        body: writeDeltaBody,
-        response: { 200: draftSchema },
-      }),
+      ...writes(
+        {
+          operationId: 'writeInteractionDelta',
+          summary: 'Append to the draft of an incomplete interaction, or replace it',
+          description:
+            'Publishes the text to subscribers of the channel. Drafts are ephemeral: reads do not return them, and they are ' +
+            'deleted five minutes after the last delta, or when the interaction completes or fails.',
+          params: interactionParams,
+          body: writeDeltaBody,
+          response: { 200: draftSchema },
+        },
+        OF_INTERACTION,
+      ),
     },
     async (request, reply) => {
       const { offset, text } = request.body;

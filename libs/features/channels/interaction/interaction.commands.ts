@@ -181,9 +181,18 @@ export class InteractionCommands {
     return this.#change(context, ref, writer, (state, target) => decideComplete(state, target, content, details));
   }
 
-  /** Every caller may fail an interaction, because the client that posted it may have crashed. */
-  fail(context: CommandContext, ref: InteractionRef, reason: string): Promise<InteractionResult> {
-    return this.#change(context, ref, 'operator', (state, target) => decideFail(state, target, reason));
+  /**
+   * The client that posted an interaction may have crashed, so every caller that sees the organization may fail it.
+   *
+   * @param writer as for `append`
+   */
+  fail(
+    context: CommandContext,
+    ref: InteractionRef,
+    reason: string,
+    writer: Writer = 'operator',
+  ): Promise<InteractionResult> {
+    return this.#change(context, ref, writer, (state, target) => decideFail(state, target, reason));
   }
 
   async #change(

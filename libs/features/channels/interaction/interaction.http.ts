@@ -10,6 +10,7 @@ import {
   commandContext,
   type HttpApp,
   notFound,
+  OF_CHANNEL,
   openPage,
   readPast,
   routesTagged,
@@ -25,6 +26,8 @@ import {
   type InteractionDirectory,
   interactionError,
   interactionToPost,
+  OF_INTERACTION,
+  refuseOfMember,
   refuseUpdates,
   requireInteractionRef,
 } from './interaction.requests.ts';
@@ -63,13 +66,16 @@ export function interactionRoutes(app: HttpApp, parts: InteractionRouteParts): v
 function readRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
   app.get(
     '/api/v1/interactions/:interaction_id',
-    reads({
-      operationId: 'getInteraction',
-      summary: 'Read an interaction',
-      params: interactionParams,
-      querystring: readInteractionQuery,
-      response,
-    }),
+    reads(
+      {
+        operationId: 'getInteraction',
+        summary: 'Read an interaction',
+        params: interactionParams,
+        querystring: readInteractionQuery,
+        response,
+      },
+      OF_INTERACTION,
+    ),
     async (request, reply) => {
       const { organizationId } = request.principal;
       const ref = requireInteractionRef(request.params.interaction_id);
@@ -92,13 +98,16 @@ function readRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
 function listRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
   app.get(
     '/api/v1/channels/:id/interactions',
-    reads({
-      operationId: 'listInteractions',
-      summary: "List a channel's interactions, by sequence",
-      params: channelParams,
-      querystring: listInteractionsQuery,
-      response: { 200: interactionPageSchema },
-    }),
+    reads(
+      {
+        operationId: 'listInteractions',
+        summary: "List a channel's interactions, by sequence",
+        params: channelParams,
+        querystring: listInteractionsQuery,
+        response: { 200: interactionPageSchema },
+      },
+      OF_CHANNEL,
+    ),
     async (request, reply) => {
       const { size: _size, page: _page, cursor: _cursor, ...query } = request.query;
       const { id } = request.params;
@@ -142,13 +151,16 @@ function isPolled({ order, after_sequence: sequence, created_after: time }: z.ou
 function postRoute(app: HttpApp, { commands, directory }: InteractionRouteParts): void {
   app.post(
     '/api/v1/channels/:id/interactions',
-    writes({
-      operationId: 'postInteraction',
-      summary: 'Post an interaction, complete or to be completed later',
-      params: channelParams,
-      body: postInteractionBody,
-      response,
-    }),
+    writes(
+      {
+        operationId: 'postInteraction',
+        summary: 'Post an interaction, complete or to be completed later',
+        params: channelParams,
+        body: postInteractionBody,
+        response,
+      },
+      OF_CHANNEL,
+    ),
     async (request, reply) => {
       const context = commandContext(request);
       const channelId = request.params.id;
@@ -164,44 +176,57 @@ function changeRoutes(app: HttpApp, { commands, queries }: InteractionRouteParts
   const options = { params: interactionParams, response };
   app.post(
     '/api/v1/interactions/:interaction_id/content',
-    writes({
-      operationId: 'appendInteractionContent',
-      summary: 'Add content to an incomplete interaction',
-      body: appendContentBody,
-      ...options,
-    }),
+    writes(
+      {
+        operationId: 'appendInteractionContent',
+        summary: 'Add content to an incomplete interaction',
+        body: appendContentBody,
+        ...options,
+      },
+      OF_INTERACTION,
+    ),
     (request, reply) =>
       answerChange(request, reply, queries, (context, ref) => {
         const { content } = request.body;
         refuseUpdates(content);
+        refuseOfMember(request.principal, content);
         return commands.append(context, ref, content, request.principal);
       }),
   );
   app.post(
     '/api/v1/interactions/:interaction_id/complete',
-    writes({
-      operationId: 'completeInteraction',
-      summary: 'Complete an incomplete interaction',
-      body: completeInteractionBody,
-      ...options,
-    }),
+    writes(
+      {
+        operationId: 'completeInteraction',
+        summary: 'Complete an incomplete interaction',
+        body: completeInteractionBody,
+        ...options,
+      },
+      OF_INTERACTION,
+    ),
     (request, reply) =>
       answerChange(request, reply, queries, (context, ref) => {
         const { content } = request.body;
         refuseUpdates(content ?? []);
+        refuseOfMember(request.principal, content ?? []);
         return commands.complete(context, ref, content ?? null, request.principal);
       }),
   );
   app.post(
     '/api/v1/interactions/:interaction_id/fail',
-    writes({
-      operationId: 'failInteraction',
-      summary: 'Fail an incomplete interaction',
-      body: failInteractionBody,
-      ...options,
-    }),
+    writes(
+      {
+        operationId: 'failInteraction',
+        summary: 'Fail an incomplete interaction',
+        body: failInteractionBody,
+        ...options,
+      },
+      OF_INTERACTION,
+    ),
     (request, reply) =>
-      answerChange(request, reply, queries, (context, ref) => commands.fail(context, ref, request.body.reason)),
+      answerChange(request, reply, queries, (context, ref) =>
+        commands.fail(context, ref, request.body.reason, request.principal.isMember ? request.principal : 'operator'),
+      ),
   );
 }
 

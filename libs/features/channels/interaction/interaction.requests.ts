@@ -4,7 +4,15 @@ import { unreachable } from '#libs/kernel/decider.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { conflict, invalid, invalidBody, mayNotActAs, notFound } from '#libs/platform/http/index.ts';
+import {
+  conflict,
+  forbidden,
+  invalid,
+  invalidBody,
+  mayNotActAs,
+  type MemberRoute,
+  notFound,
+} from '#libs/platform/http/index.ts';
 
 import { MAX_DEPTH, MAX_OPEN, type InteractionRejection, type Post } from './interaction.ts';
 import type { ContentItem, ContentRole, InteractionParticipant } from './interaction.content.ts';
@@ -49,6 +57,37 @@ export function requireInteractionRef(id: EntityId): InteractionRef {
   return ref;
 }
 
+/** Of routes whose path names an interaction, whose id contains its channel. */
+export const OF_INTERACTION: MemberRoute = {
+  channelOf: ({ params }) =>
+    parseInteractionId((params as { readonly interaction_id: string }).interaction_id)?.channelId ?? null,
+};
+
+/** What members post: agents, tools and the platform post the rest. */
+const MEMBER_ITEMS: ReadonlySet<ContentItem['type']> = new Set([
+  'text',
+  'audio_tag',
+  'media',
+  'custom_content',
+  'request_payment',
+  'commit_payment',
+  'reject_payment',
+  'complete_payment',
+  'cancel_payment',
+]);
+
+/** @throws HttpError 403 for content that the writer may not post because it is a member */
+export function refuseOfMember(
+  writer: Writer,
+  content: readonly ContentItem[],
+  role: ContentRole = 'user_message',
+): void {
+  if (writer === 'operator' || !writer.isMember) return;
+  const other = content.find(({ type }) => !MEMBER_ITEMS.has(type))?.type;
+  if (role === 'user_message' && other === undefined) return;
+  throw forbidden(`Members post messages of users: no ${other ?? role}`, 'not_for_members');
+}
+
 /** An interaction to post, before the look-ups of its spans. */
 export type NewInteraction = Omit<Post, 'organizationId' | 'parent' | 'spanTaken'>;
 
@@ -76,6 +115,7 @@ export async function interactionToPost(
   const participant = body.participant ?? callerAsSender(context);
   if (!mayWriteAs(writer, participant)) throw mayNotActAs();
   const contentRole = body.content_role ?? roleOf(participant);
+  refuseOfMember(writer, body.content, contentRole);
   const update = updateOf(contentRole, body.content);
   await requireSender(context, participant, directory);
   return {

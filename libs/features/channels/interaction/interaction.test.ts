@@ -42,6 +42,7 @@ const channel: NonNullable<ChannelState> = {
   source: null,
   agentInvocationBehavior: null,
   runConcurrency: null,
+  ownerId: null,
   parentChannelId: null,
   originMessageId: null,
   createdAt: '2026-01-31T12:00:00.000Z',
@@ -210,11 +211,11 @@ describe('an incomplete interaction', () => {
     for (const end of ends) expect(given(begun, appended, end, appended).interactions.open).toEqual({});
   });
 
-  it('accepts content from permitted writers only, and can be failed by every caller', () => {
+  it('accepts content from permitted writers only, who alone can fail it', () => {
     const stranger = { ...target, isSender: () => false };
     expect(decideAppend(given(begun), stranger, more)).toEqual(refusal('not_the_sender'));
     expect(decideComplete(given(begun), stranger, null)).toEqual(refusal('not_the_sender'));
-    expect(decideFail(given(begun), stranger, '')).toMatchObject({ ok: true });
+    expect(decideFail(given(begun), stranger, '')).toEqual(refusal('not_the_sender'));
   });
 
   const changes = [

@@ -131,7 +131,7 @@ export function decideComplete(
 }
 
 export function decideFail(state: InteractionContext, target: InteractionTarget, reason: string): InteractionDecision {
-  const found = findOpen(state, target);
+  const found = findOwn(state, target);
   if (!found.ok) return found;
   return accept({ type: 'InteractionFailed.v1', data: { sequence: target.sequence, reason } });
 }

@@ -5,7 +5,7 @@ import { interactionParams, interactionSchema } from '../interaction/interaction
 import type { InteractionQueries } from '../interaction/reads/queries.ts';
 import type { InteractionRef } from '../interaction/interaction.id.ts';
 import { readerOf } from '../interaction/reads/present.ts';
-import { requireInteractionRef } from '../interaction/interaction.requests.ts';
+import { OF_INTERACTION, requireInteractionRef } from '../interaction/interaction.requests.ts';
 import { sendChanged } from '../interaction/interaction.http.ts';
 import { UNAUTHENTICATED } from '#libs/kernel/acting.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
@@ -63,16 +63,24 @@ const { writes } = routesTagged('interactions');
 const response = { 200: interactionSchema };
 
 /** Declares the routes of reactions, receipts and dismissals. Each returns the interaction as the caller sees it. */
-export function reactionRoutes(app: HttpApp, { commands, interactions, users }: ReactionRouteParts): void {
+export function reactionRoutes(app: HttpApp, parts: ReactionRouteParts): void {
+  emojiRoutes(app, parts);
+  markRoutes(app, parts);
+}
+
+function emojiRoutes(app: HttpApp, { commands, interactions, users }: ReactionRouteParts): void {
   app.put(
     '/api/v1/interactions/:interaction_id/reactions/:emoji',
-    writes({
-      operationId: 'addReaction',
-      summary: 'React to an interaction, as the calling user or as an agent',
-      params: reactionParams,
-      body: reactBody,
-      response,
-    }),
+    writes(
+      {
+        operationId: 'addReaction',
+        summary: 'React to an interaction, as the calling user or as an agent',
+        params: reactionParams,
+        body: reactBody,
+        response,
+      },
+      OF_INTERACTION,
+    ),
     (request, reply) =>
       answer(request, reply, interactions, async (context, ref) => {
         const reactor = await namedReactor(request.principal, request.body ?? {}, users);
@@ -81,19 +89,25 @@ export function reactionRoutes(app: HttpApp, { commands, interactions, users }: 
   );
   app.delete(
     '/api/v1/interactions/:interaction_id/reactions/:emoji',
-    writes({
-      operationId: 'removeReaction',
-      summary: 'Remove a reaction of the calling user or of an agent',
-      params: reactionParams,
-      querystring: withdrawQuery,
-      response,
-    }),
+    writes(
+      {
+        operationId: 'removeReaction',
+        summary: 'Remove a reaction of the calling user or of an agent',
+        params: reactionParams,
+        querystring: withdrawQuery,
+        response,
+      },
+      OF_INTERACTION,
+    ),
     (request, reply) =>
       answer(request, reply, interactions, (context, ref) => {
         const reactor = reactorOf(request.principal, 'query', request.query.agent_id);
         return commands.withdraw(context, ref, reactor, request.params.emoji);
       }),
   );
+}
+
+function markRoutes(app: HttpApp, { commands, interactions }: ReactionRouteParts): void {
   app.post(
     '/api/v1/interactions/:interaction_id/read_receipts',
     writes({
@@ -111,12 +125,15 @@ export function reactionRoutes(app: HttpApp, { commands, interactions, users }: 
   );
   app.post(
     '/api/v1/interactions/:interaction_id/mention_invite_prompt/dismiss',
-    writes({
-      operationId: 'dismissMentionInvitePrompt',
-      summary: 'Dismiss the mention-invite prompt of a message that the calling user sent',
-      params: interactionParams,
-      response,
-    }),
+    writes(
+      {
+        operationId: 'dismissMentionInvitePrompt',
+        summary: 'Dismiss the mention-invite prompt of a message that the calling user sent',
+        params: interactionParams,
+        response,
+      },
+      OF_INTERACTION,
+    ),
     (request, reply) =>
       answer(request, reply, interactions, (context, ref) => commands.dismissMentionInvitePrompt(context, ref)),
   );

@@ -9,13 +9,13 @@ import { askOnce } from './child-process.ts';
 import { type CollectionName, hasCranfield, type ManualName, MANUALS } from './search/collections.ts';
 import { unpackPackages } from './sides/debian-package.ts';
 
-const ENGINES = ['parley', 'minisearch', 'fts5', 'bm25s'] as const;
+const ENGINES = ['parley', 'minisearch', 'fts5', 'bm25s', 'parley with wordllama'] as const;
 export type SearchEngine = (typeof ENGINES)[number];
 
 export interface SearchTask {
   readonly engine: SearchEngine;
   readonly collection: CollectionName;
-  /** Path of a Python that has bm25s; empty without one. */
+  /** Path of a Python that has the package of the engine; empty without one. */
   readonly python: string;
   /** Whether to ask the questions for the relevance of the answers. */
   readonly isJudged: boolean;
@@ -26,7 +26,13 @@ export interface SearchTask {
 /** Figures by name. */
 export type SearchAnswer = Readonly<Record<string, number>>;
 
-const BM25S = '0.3.16';
+/** Packages from PyPI that engines are, or use. */
+const PYTHON_PACKAGES: {
+  readonly [engine in SearchEngine]?: readonly [name: string, version: string, ...others: string[]];
+} = {
+  bm25s: ['bm25s', '0.3.16', 'PyStemmer'],
+  'parley with wordllama': ['wordllama', '0.4.0.post1'],
+};
 const SIZES = [1_000, 10_000, 100_000];
 /** Beyond, its questions take too long for a run. */
 const MAX_MINISEARCH = 10_000;
@@ -73,21 +79,23 @@ export const searchBenchmark: Benchmark = {
   async prepare({ amount, data }) {
     const sizes = SIZES.filter((size) => amount === 1 || size < 100_000);
     const { collections, missing, cleanUp } = await prepareCollections(data);
-    const python = await pythonWith('bm25s', BM25S, 'python3', console.log, ['PyStemmer']).catch(String);
     // The same in every run, and slow to ask of MiniSearch.
     const known = new Map<SearchEngine, SearchAnswer>();
     const side = (engine: SearchEngine) => async (): Promise<Sample> => {
-      if (engine === 'bm25s' && !existsSync(python)) return { figures: {}, remarks: [`skipped: ${python}`] };
+      const [name, version = '', ...others] = PYTHON_PACKAGES[engine] ?? [];
+      const python =
+        name === undefined ? '' : await pythonWith(name, version, 'python3', console.log, others).catch(String);
+      if (name !== undefined && !existsSync(python)) return { figures: {}, remarks: [`skipped: ${python}`] };
       const figures: Record<string, number> = { ...known.get(engine) };
-      for (const [name, collection] of collections) {
-        const isTimed = name === TIMED && engine !== 'bm25s';
+      for (const [title, collection] of collections) {
+        const isTimed = title === TIMED && name === undefined;
         const asked = isTimed ? sizes.filter((size) => engine !== 'minisearch' || size <= MAX_MINISEARCH) : [];
         const isJudged = !known.has(engine);
         if (!isJudged && asked.length === 0) continue;
         const task: SearchTask = { engine, collection, python, isJudged, sizes: asked };
         const answer = await askOnce<SearchAnswer>('sides/search.process.ts', task);
         for (const [figure, value] of Object.entries(answer))
-          figures[figure.includes(' at 1') && figure.startsWith('p') ? figure : `${name}, ${figure}`] = value;
+          figures[figure.includes(' at 1') && figure.startsWith('p') ? figure : `${title}, ${figure}`] = value;
       }
       known.set(engine, figures);
       const remarks = sizes.length < SIZES.length ? ['100,000 nodes: in full runs only'] : [];
@@ -99,6 +107,7 @@ export const searchBenchmark: Benchmark = {
         minisearch: side('minisearch'),
         fts5: side('fts5'),
         bm25s: side('bm25s'),
+        'parley with wordllama': side('parley with wordllama'),
         goal: async () => ({ figures: GOALS }),
       },
       cleanUp,

@@ -200,13 +200,21 @@ describe('configuration', () => {
       apiKey: null,
       model: 'small',
       dimensions: null,
+      queryPrefix: '',
+      passagePrefix: '',
       minSimilarity: 0.35,
+    });
+    const prefixes = { EMBEDDING_QUERY_PREFIX: '"query: "', EMBEDDING_PASSAGE_PREFIX: ' passage: ' };
+    expect(parseConfig({ ...given, ...prefixes }).embedding).toMatchObject({
+      queryPrefix: 'query: ',
+      passagePrefix: 'passage:',
     });
   });
 
   it.each<[Variables, RegExp]>([
     [{ EMBEDDING_BASE_URL: 'http://a' }, /^EMBEDDING_BASE_URL needs EMBEDDING_MODEL/],
     [{ EMBEDDING_API_KEY: 'secret' }, /^EMBEDDING_API_KEY needs EMBEDDING_BASE_URL/],
+    [{ EMBEDDING_QUERY_PREFIX: 'query: ' }, /^EMBEDDING_QUERY_PREFIX needs EMBEDDING_BASE_URL/],
     [
       { EMBEDDING_BASE_URL: 'http://u:secret@a', EMBEDDING_MODEL: 'm' },
       /^EMBEDDING_BASE_URL must be a URL like https:.*without a user/,

@@ -3,6 +3,16 @@ import { z } from 'zod';
 
 import { endpointProblems, integer, webUrl } from './variables.ts';
 
+/** Blanks at the ends of values are removed, and prefixes end with one: quotation marks keep it. */
+const prefix = (what: string, example: string) =>
+  z
+    .string()
+    .transform((value) => /^"([^]*)"$/.exec(value)?.[1] ?? value)
+    .optional()
+    .describe(
+      `Text before ${what} for models that were trained with one, such as ${example} for E5; quotation marks around it keep the blank. Default: none.`,
+    );
+
 export const embeddingVariables = {
   EMBEDDING_BASE_URL: webUrl()
     .optional()
@@ -17,6 +27,8 @@ export const embeddingVariables = {
   EMBEDDING_DIMENSIONS: integer(1, 4_096)
     .optional()
     .describe('Length of the vectors to ask for. Default: that of the model.'),
+  EMBEDDING_QUERY_PREFIX: prefix('queries', '`"query: "`'),
+  EMBEDDING_PASSAGE_PREFIX: prefix('texts of a graph', '`"passage: "`'),
   EMBEDDING_MIN_SIMILARITY: integer(0, 100)
     .prefault('35')
     .describe('Least cosine similarity of a match by meaning, in percent; good values depend on the model.'),
@@ -29,13 +41,22 @@ export interface EmbeddingConfig {
   readonly model: string;
   /** Null: those of the model. */
   readonly dimensions: number | null;
+  /** Texts that are sent before each query, and before each text of a graph. */
+  readonly queryPrefix: string;
+  readonly passagePrefix: string;
   /** From 0 to 1. */
   readonly minSimilarity: number;
 }
 
 /** Variables that other variables require. @param given the variables that are set, valid or not */
 export function embeddingProblems(given: Readonly<Record<string, string>>): string[] {
-  const others = ['EMBEDDING_API_KEY', 'EMBEDDING_MODEL', 'EMBEDDING_DIMENSIONS'];
+  const others = [
+    'EMBEDDING_API_KEY',
+    'EMBEDDING_MODEL',
+    'EMBEDDING_DIMENSIONS',
+    'EMBEDDING_QUERY_PREFIX',
+    'EMBEDDING_PASSAGE_PREFIX',
+  ];
   return endpointProblems(given, { url: 'EMBEDDING_BASE_URL', model: 'EMBEDDING_MODEL', others });
 }
 
@@ -50,6 +71,8 @@ export function embeddingConfigOf(values: EmbeddingValues): EmbeddingConfig | nu
     apiKey: values.EMBEDDING_API_KEY ?? null,
     model,
     dimensions: values.EMBEDDING_DIMENSIONS ?? null,
+    queryPrefix: values.EMBEDDING_QUERY_PREFIX ?? '',
+    passagePrefix: values.EMBEDDING_PASSAGE_PREFIX ?? '',
     minSimilarity: values.EMBEDDING_MIN_SIMILARITY / 100,
   };
 }

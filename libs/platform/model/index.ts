@@ -1,6 +1,7 @@
 /** Language models: the port, its adapter for endpoints, and how much of a conversation a model is given. */
 export { boundedHistory, estimatedTokens } from './history.ts';
 export { openAICompatibleModel } from './model.openai-compatible.ts';
+export { sentenceOf } from './model.failures.ts';
 export type { ModelLimits } from './model.deadlines.ts';
 export type { ModelPrices } from './chat-exchange.ts';
 export type { ModelEndpoint, ModelEndpointOptions } from './model.openai-compatible.ts';

@@ -104,7 +104,7 @@ function ofStatus(error: EndpointError): Failed {
 }
 
 /** The sentence of an error, wherever endpoints put it; else all that they said. */
-export function sentenceOf({ body, message }: EndpointError): string {
+export function sentenceOf({ body, message }: Pick<EndpointError, 'body' | 'message'>): string {
   const sentences = [...new Set(sentencesIn(body))];
   return sentences.length === 0 ? message.trim() : sentences.join(' ');
 }

@@ -38,21 +38,35 @@ function* nodesOf(documents: readonly FactsLearned[]): Iterable<IndexedNode> {
   }
 }
 
-export function openParley(documents: readonly FactsLearned[]): Engine & { readonly index: OneGraphIndex } {
-  const folder = mkdtempSync(join(tmpdir(), 'parley-bench-search-'));
-  const index = new OneGraphIndex(join(folder, 'graph.sqlite'));
+/** An index of the documents' facts. */
+export function indexOf(
+  documents: readonly FactsLearned[],
+  ...[path, vectors]: ConstructorParameters<typeof OneGraphIndex>
+): OneGraphIndex {
+  const index = new OneGraphIndex(path, vectors);
   const events = documents.map((data, revision) => {
     const event = { type: 'FactsLearned.v1' as const, data };
     return { revision, id: `event-${revision}`, atMs: revision, event };
   });
   for (let at = 0; at < events.length; at += EVENTS_OF_WRITE) index.write(events.slice(at, at + EVENTS_OF_WRITE));
+  return index;
+}
+
+/** The documents of the nodes that a search finds, in their order, each once. */
+export function documentsOf(
+  index: OneGraphIndex,
+  query: string,
+  more: { readonly limit: number; readonly vector?: Float32Array | null },
+): readonly string[] {
+  const nodes = index.search({ query, validAtMs: null, asOf: null, nowMs: Date.now(), ...more })?.nodes ?? [];
+  return [...new Set(nodes.map(({ sources }) => sources[0]?.document_id ?? ''))];
+}
+
+export function openParley(documents: readonly FactsLearned[]): Engine {
+  const folder = mkdtempSync(join(tmpdir(), 'parley-bench-search-'));
+  const index = indexOf(documents, join(folder, 'graph.sqlite'));
   return {
-    index,
-    ask(query, limit) {
-      const question = { query, limit, validAtMs: null, asOf: null, nowMs: Date.now() };
-      const nodes = index.search(question)?.nodes ?? [];
-      return [...new Set(nodes.map(({ sources }) => sources[0]?.document_id ?? ''))];
-    },
+    ask: (query, limit) => documentsOf(index, query, { limit }),
     close() {
       index.close();
       rmSync(folder, { recursive: true });

@@ -6,6 +6,7 @@ import { answerTasks } from '../child-process.ts';
 import type { SearchAnswer, SearchTask } from '../search.benchmark.ts';
 import { type Collection, type JudgedQuestion, readCollection } from '../search/collections.ts';
 import { type Engine, openBm25s, openFts5, openMiniSearch, openParley } from '../search/engines.ts';
+import { openParleyWithVectors } from '../search/with-vectors.ts';
 import { percentile } from '../statistics.ts';
 
 const RESULTS = 10;
@@ -20,12 +21,12 @@ answerTasks<SearchTask, SearchAnswer>(async (task) => {
   const collection = readCollection(task.collection);
   const figures: Record<string, number> = {};
   if (task.isJudged) {
-    const engine = opened(task, collection);
+    const engine = await opened(task, collection);
     Object.assign(figures, relevanceOf(engine, collection.questions));
     engine.close();
   }
   for (const size of task.sizes) {
-    const engine = opened(task, { ...collection, documents: ofSize(collection.documents, size) });
+    const engine = await opened(task, { ...collection, documents: ofSize(collection.documents, size) });
     const durations = durationsOf(engine, collection.questions);
     figures[`p50 at ${size}`] = percentile(durations, 0.5);
     figures[`p99 at ${size}`] = percentile(durations, 0.99);
@@ -34,10 +35,11 @@ answerTasks<SearchTask, SearchAnswer>(async (task) => {
   return figures;
 });
 
-function opened({ engine, python }: SearchTask, { documents, questions }: Collection): Engine {
+async function opened({ engine, python }: SearchTask, { documents, questions }: Collection): Promise<Engine> {
   if (engine === 'minisearch') return openMiniSearch(documents);
   if (engine === 'fts5') return openFts5(documents);
   if (engine === 'bm25s') return openBm25s(documents, { python, questions, limit: JUDGED_RESULTS });
+  if (engine === 'parley with wordllama') return openParleyWithVectors(documents, { python, questions });
   return openParley(documents);
 }
 

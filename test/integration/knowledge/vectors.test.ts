@@ -5,12 +5,14 @@ import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
 import { GraphIndexes } from '#libs/features/knowledge/search/graph-indexes.ts';
 import { EmbeddingEndpoint } from '#libs/features/knowledge/search/embedding-endpoint.ts';
 import { openDataFolder } from '#infra/data-folder/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
+import type { EmbeddingConfig } from '#libs/platform/config/index.ts';
 import { createFetcher } from '#libs/platform/fetch/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { runParley } from '#test/support/command-line.ts';
@@ -58,18 +60,29 @@ const VEHICLES = {
   edges: [{ source: 'Ada', target: 'Automobile', fact: 'Ada owns a vehicle' }],
 };
 
+const CONFIG = {
+  apiKey: null,
+  model: 'small',
+  dimensions: null,
+  queryPrefix: '',
+  passagePrefix: '',
+  minSimilarity: 0.35,
+};
+
 /** Indexes in a folder of the test's own, with the endpoint and metrics. */
-function open(name: string, more: { readonly dimensions?: number } = {}) {
+function open(name: string, more: Partial<EmbeddingConfig> = {}) {
   const metrics = createMetrics({ processMetrics: false });
-  const { store, log } = api.stores.platform;
-  const config = { baseUrl: server.baseUrl, apiKey: 'of this test', model: 'small', dimensions: null, ...more };
+  const { store } = api.stores.platform;
+  const logged: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => void logged.push(line) });
+  const config = { ...CONFIG, baseUrl: server.baseUrl, apiKey: 'of this test', ...more };
   const indexes = new GraphIndexes({
     store,
     log,
     metrics,
     threads: 1,
     folder: join(folders, name),
-    embedding: { ...config, minSimilarity: 0.35 },
+    embedding: config,
   });
   opened.push(indexes);
   /** Repeats the question until it is answered by `ranking`: on a busy machine, a vector may come too late. */
@@ -85,7 +98,7 @@ function open(name: string, more: { readonly dimensions?: number } = {}) {
       await ask(id, 'car');
       expect(await metrics.scrape()).toContain(`parley_embedded_texts_total ${texts}\n`);
     });
-  return { indexes, metrics, ask, whenEmbedded };
+  return { indexes, metrics, logged, ask, whenEmbedded };
 }
 
 const names = (found: { readonly nodes: readonly { readonly name: string }[] } | null) =>
@@ -222,20 +235,169 @@ describe('with an endpoint for embeddings, a search', () => {
     expect(server.requests.at(-1)).toMatchObject({ dimensions: 32 });
   });
 
-  it('leaves out a text that the endpoint refuses', async () => {
-    const id = await graphOf({ nodes: [{ name: 'Refused' }, { name: 'Vehicle' }] });
+  type Spoil = (vectors: unknown[], at: number, response: ServerResponse) => void;
+  const fails =
+    (status: number, body: string): Spoil =>
+    (_vectors, _at, response) =>
+      void response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+  const becomes =
+    (...items: unknown[]): Spoil =>
+    (vectors, at) =>
+      void vectors.splice(at, 1, ...items);
+  it.each<[string, Spoil]>([
+    ['413', fails(413, '')],
+    ['500 for NaN', fails(500, '{"error":"failed to encode response: json: unsupported value: NaN"}')],
+    ['400 for its length', fails(400, '{"error":{"message":"the input length exceeds the context length"}}')],
+    ['429 for its tokens', fails(429, '{"error":{"message":"request too large"}}')],
+    ['an item of null', becomes(null)],
+    ['a vector of null', becomes({ embedding: null })],
+    ['an empty vector', becomes({ embedding: [] })],
+    ['a vector of zeros', becomes({ embedding: embedding('x').map(() => 0) })],
+    ['a vector with null in place of NaN', becomes({ embedding: [...embedding('x').slice(1), null] })],
+    ['no vector, and numbers of the others', becomes()],
+  ])('leaves out a text alone that the endpoint answers with %s', async (_, spoil) => {
+    const bad = Array.from({ length: 2 }, (_bad, at) => ({ name: `Poisonous ${at}` }));
+    const id = await graphOf({ nodes: [...bad, ...VEHICLES.nodes] });
     server.answer = (input, response) => {
-      if (input.some((text) => text.includes('Refused'))) response.writeHead(413).end();
+      const items = input.map((text, index): unknown => ({ index, embedding: embedding(text) }));
+      for (const [at, text] of [...input.entries()].toReversed()) {
+        if (text.startsWith('Poisonous')) spoil(items, at, response);
+        if (response.writableEnded) return;
+      }
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ data: items }));
+    };
+    const { indexes, logged, ask, whenEmbedded } = open(`one bad ${_}`);
+    await whenEmbedded(id, 5);
+    expect(names(await ask(id, 'car'))?.toSorted()).toEqual(['Automobile', 'Cardinal']);
+    expect(logged.filter((line) => line.includes('gives no vector for a text'))).toHaveLength(2);
+    // It is marked, and not sent again.
+    await indexes.close();
+    const requests = server.requests.length;
+    const again = open(`one bad ${_}`);
+    await again.ask(id, 'vehicle');
+    await post(`/${id}/facts`, { nodes: [{ name: 'Physician' }] });
+    await eventually(async () => expect(names(await again.ask(id, 'doctor'))).toEqual(['Physician']));
+    expect(server.requests.slice(requests).flatMap(({ input }) => input)).not.toContain('Poisonous 0');
+  });
+
+  it('embeds the beginning of a text that is too long for the model', async () => {
+    const id = await graphOf({ nodes: [{ name: 'Vehicle', summary: 'of no kind '.repeat(150) }, { name: 'Banana' }] });
+    server.answer = (input, response) => {
+      if (input.some(({ length }) => length > 600)) return void response.writeHead(400).end('{"error":"too long"}');
+      return sendVectors(
+        response,
+        input.map((text) => embedding(text.slice(0, 12))),
+      );
+    };
+    const { ask, whenEmbedded } = open('long');
+    await whenEmbedded(id, 2);
+    expect(names(await ask(id, 'car'))).toEqual(['Vehicle']);
+  });
+
+  it('waits for a model that is loaded first, without asking again', async () => {
+    const id = await graphOf(VEHICLES);
+    const { ask, whenEmbedded } = open('loading');
+    await whenEmbedded(id, 5);
+    const requests = server.requests.length;
+    const loaded = Promise.withResolvers<void>();
+    server.answer = (input, response) =>
+      void loaded.promise.then(() =>
+        sendVectors(
+          response,
+          input.map((text) => embedding(text)),
+        ),
+      );
+    await ask(id, 'vehicle', {}, 'words');
+    await ask(id, 'vehicle', {}, 'words');
+    loaded.resolve();
+    await ask(id, 'vehicle');
+    expect(server.requests.slice(requests).map(({ input }) => input)).toEqual([['vehicle']]);
+  });
+
+  it.each([
+    ['dimensions', '{"object":"error","message":"dimensions is currently not supported","code":400}', 400],
+    [
+      'dimensions',
+      '{"detail":[{"loc":["body"],"msg":"Model \\"m\\" does not support matryoshka representation"}]}',
+      422,
+    ],
+    ['dimensions', '{"error":{"message":"litellm.UnsupportedParamsError: Setting dimensions is not supported"}}', 500],
+    ['encoding_format', '{"error":{"message":"Unrecognized request argument supplied: encoding_format"}}', 400],
+    ['encoding_format', '{"message":"base64 encoding is not currently supported"}', 400],
+  ])('leaves out %s after %s', async (name, body, status) => {
+    const id = await graphOf(VEHICLES);
+    server.answer = (input, response) => {
+      if (Object.hasOwn(server.requests.at(-1) ?? {}, name)) response.writeHead(status).end(body);
       else
         sendVectors(
           response,
           input.map((text) => embedding(text)),
         );
     };
-    const { ask, whenEmbedded } = open('refused');
-    await whenEmbedded(id, 2);
-    expect(names(await ask(id, 'car'))).toEqual(['Vehicle']);
-    expect(names(await ask(id, 'refused'))).toContain('Refused');
+    const { ask, whenEmbedded } = open(`without ${name} ${status} ${body.length}`, { dimensions: 32 });
+    await whenEmbedded(id, 5);
+    expect(names(await ask(id, 'car'))?.toSorted()).toEqual(['Automobile', 'Cardinal']);
+    expect(server.requests.at(-1)).not.toHaveProperty(name);
+  });
+
+  it('takes vectors in base64, and such that are not numbered', async () => {
+    const id = await graphOf(VEHICLES);
+    server.answer = (input, response) => {
+      const data = input.map((text) => ({
+        embedding: Buffer.from(Float32Array.from(embedding(text)).buffer).toString('base64'),
+      }));
+      response.writeHead(200).end(JSON.stringify({ data }));
+    };
+    const { ask, whenEmbedded } = open('base64');
+    await whenEmbedded(id, 5);
+    expect(names(await ask(id, 'car'))?.toSorted()).toEqual(['Automobile', 'Cardinal']);
+  });
+
+  it('sends the prefixes that are configured, and keeps vectors of other prefixes apart', async () => {
+    const id = await graphOf(VEHICLES);
+    const first = open('prefixes');
+    await first.whenEmbedded(id, 5);
+    await first.indexes.close();
+    const requests = server.requests.length;
+    const { ask, whenEmbedded } = open('prefixes', { queryPrefix: 'query: ', passagePrefix: 'passage: ' });
+    await whenEmbedded(id, 5);
+    await ask(id, 'car');
+    const inputs = new Set(server.requests.slice(requests).flatMap(({ input }) => input));
+    expect(inputs).toContain('query: car');
+    expect(inputs).toContain('passage: Banana');
+    expect([...inputs].filter((text) => !/^(?:query|passage): /.test(text))).toEqual([]);
+  });
+
+  it('logs the sentence of the endpoint, without secrets', async () => {
+    const id = await graphOf(VEHICLES);
+    server.answer = (_, response) =>
+      void response
+        .writeHead(404)
+        .end('{"error":{"message":"model \\"small\\" not found, try pulling it first; the key was of this test"}}');
+    const { ask, logged } = open('sentence');
+    await ask(id, 'car', {}, 'words');
+    await eventually(async () => {
+      const lines = logged.join('');
+      expect(lines).toContain('not found, try pulling it first; the key was [redacted]');
+      expect(lines).not.toContain('of this test');
+    });
+  });
+
+  it('does not pause for a graph whose texts fail while the endpoint answers others', async () => {
+    const [broken, sound] = await Promise.all([graphOf({ nodes: [{ name: 'Broken' }] }), graphOf(VEHICLES)]);
+    const { indexes, metrics, ask, whenEmbedded } = open('others');
+    await whenEmbedded(sound, 5);
+    server.answer = (input, response) => {
+      if (input.join() !== 'physician') response.writeHead(500).end('{"error":"out of memory"}');
+      else sendVectors(response, [embedding('physician')]);
+    };
+    indexes.prepare(broken);
+    await eventually(async () =>
+      expect(await metrics.scrape()).toMatch(/requests_total\{purpose="facts",outcome="failed"\} [2-9]/),
+    );
+    await indexes.search(sound, { query: 'physician', limit: 10 });
+    expect(server.requests.map(({ input }) => input)).toContainEqual(['physician']);
+    expect(await ask(broken, 'broken', {}, 'words')).toMatchObject({ total_nodes: 1 });
   });
 });
 
@@ -263,8 +425,6 @@ describe('a search is answered by words alone', () => {
     ['answers 401', (_, response) => void response.writeHead(401).end()],
     ['refuses all texts', (_, response) => void response.writeHead(400).end()],
     ['redirects', (_, response) => void response.writeHead(307, { location: '/v1/embeddings' }).end()],
-    ['does not answer', () => undefined],
-    ['stops in the middle', (_, response) => void response.writeHead(200, { 'content-length': '100' }).write('{')],
     ['closes the connection', (_, response) => void response.destroy()],
     ['sends 50 MB', reply(Buffer.alloc(50_000_000, ' '))],
     ['sends no JSON', reply('<html>')],
@@ -293,14 +453,14 @@ describe('a search is answered by words alone', () => {
       metrics: createMetrics({ processMetrics: false }),
       allowHosts: [{ host: '127.0.0.1', port: Number(port) }],
     });
-    const config = { baseUrl: server.baseUrl, apiKey: null, model: 'small', dimensions: null, minSimilarity: 0 };
+    const config = { ...CONFIG, baseUrl: server.baseUrl };
     const onRequest = (purpose: string, outcome: string): void => void outcomes.push(`${purpose} ${outcome}`);
     const endpoint = new EmbeddingEndpoint({ config, fetcher, onRequest });
-    expect(await endpoint.ofQuery('car')).toBeNull();
+    expect(await endpoint.ofQuery(id, 'car')).toBeNull();
     expect(outcomes).toEqual([expect.stringMatching(/^query (?:failed|refused)$/)]);
     // Another text may be accepted at once.
-    expect(endpoint.pauseMs > 0).toBe(outcomes[0] === 'query failed');
-    expect(endpoint.pauseMs).toBeLessThanOrEqual(60_000);
+    expect(endpoint.pauseMs(id) > 0).toBe(outcomes[0] === 'query failed');
+    expect(endpoint.pauseMs(id)).toBeLessThanOrEqual(60_000);
     await fetcher.close();
   });
 

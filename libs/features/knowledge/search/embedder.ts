@@ -2,10 +2,11 @@ import type { Logger } from 'pino';
 import { LRUCache } from 'lru-cache';
 
 import type { EntityId } from '#libs/kernel/ids.ts';
+import { admitText } from '#libs/kernel/text.ts';
 import { FairSemaphore, pause } from '#libs/platform/lifecycle/index.ts';
 import type { Metrics } from '#libs/platform/telemetry/index.ts';
 
-import { type EmbeddingEndpoint, TextsRefused } from './embedding-endpoint.ts';
+import { type EmbeddingEndpoint, EndpointFailure } from './embedding-endpoint.ts';
 import type { MissingVector } from './graph-vectors.ts';
 import type { SearchThread } from './search-thread.ts';
 
@@ -19,6 +20,8 @@ const MAX_FAILURES = 10;
 const MIN_PAUSE_MS = 1_000;
 /** Graphs whose facts all have vectors, as far as it is remembered. */
 const MAX_REMEMBERED = 10_000;
+/** The least that a text is cut to, for models that read less than a text has. */
+const MIN_CHARACTERS = 250;
 
 export interface EmbedderParts {
   readonly endpoint: EmbeddingEndpoint;
@@ -65,57 +68,101 @@ export class Embedder {
     const { endpoint, log } = this.#parts;
     const { signal } = this.#closing;
     for (let failures = 0; !signal.aborted && failures < MAX_FAILURES;) {
-      await pause(endpoint.pauseMs, signal);
+      await pause(endpoint.pauseMs(graphId), signal);
       try {
-        const hasMore = await this.#turns.run(() => this.#embedSome(graphId), { group: graphId, signal });
+        const hasMore = await this.#embedSome(graphId);
         failures = 0;
         if (hasMore || this.#running.get(graphId) === true) this.#running.set(graphId, false);
         else return void this.#complete.set(graphId, true);
       } catch (error) {
         if (signal.aborted) return;
         failures += 1;
+        if (error instanceof EndpointFailure) endpoint.failed(graphId, error);
         log.warn({ err: error, graph: graphId }, 'search: vectors of a graph could not be computed');
-        await pause(Math.max(MIN_PAUSE_MS, endpoint.pauseMs), signal);
+        await pause(Math.max(MIN_PAUSE_MS, endpoint.pauseMs(graphId)), signal);
       }
     }
   }
 
   /** @returns whether there were texts without vectors */
   async #embedSome(graphId: EntityId): Promise<boolean> {
-    const thread = this.#parts.threadOf(graphId);
+    const { endpoint, threadOf } = this.#parts;
+    const thread = threadOf(graphId);
     const missing = (await thread.run({ kind: 'missing-vectors', graphId, limit: BATCH })) as readonly MissingVector[];
     if (missing.length === 0) return false;
-    const vectors = await this.#vectorsOf(missing);
-    await thread.run({ kind: 'add-vectors', graphId, vectors });
-    this.#texts.add({}, vectors.length);
+    const batch = new EmbeddedBatch(graphId, this.#parts, (work) =>
+      this.#turns.run(work, { group: graphId, signal: this.#closing.signal }),
+    );
+    await batch.embed(missing, this.#closing.signal);
+    endpoint.succeeded(graphId);
+    await thread.run({ kind: 'add-vectors', graphId, vectors: batch.vectors });
+    this.#texts.add({}, batch.vectors.length);
     return true;
   }
+}
 
-  /** A text that the endpoint refuses by itself gets none, if the endpoint takes another one. */
-  async #vectorsOf(missing: readonly MissingVector[]): Promise<(readonly [string, Float32Array | null])[]> {
-    const { endpoint } = this.#parts;
-    const { signal } = this.#closing;
-    const paired = (vectors: readonly (Float32Array | null)[]) =>
-      missing.map(({ key }, at) => [key, vectors[at] ?? null] as const);
-    const refusals: TextsRefused[] = [];
-    const orRefused = (error: unknown): null => {
-      if (!(error instanceof TextsRefused)) throw error;
-      refusals.push(error);
-      return null;
-    };
-    const together = await endpoint
-      .ofTexts(
-        missing.map(({ text }) => text),
-        signal,
-      )
-      .catch(orRefused);
-    if (together !== null) return paired(together);
-    const apart: (Float32Array | null)[] = [];
-    for (const { text } of missing) {
-      const [vector = null] = (await endpoint.ofTexts([text], signal).catch(orRefused)) ?? [];
-      apart.push(vector);
+/** The vectors of some texts, of which each that the endpoint cannot embed costs itself alone. */
+class EmbeddedBatch {
+  /** By the keys of the texts; null for one that the endpoint gives no vector for although it works. */
+  readonly vectors: (readonly [key: string, vector: Float32Array | null])[] = [];
+  readonly #graphId: EntityId;
+  readonly #endpoint: EmbeddingEndpoint;
+  readonly #log: Logger;
+  readonly #inTurn: <T>(work: () => Promise<T>) => Promise<T>;
+  /** The endpoint has embedded something since the batch began. */
+  #hasWorked = false;
+
+  constructor(
+    graphId: EntityId,
+    { endpoint, log }: Pick<EmbedderParts, 'endpoint' | 'log'>,
+    inTurn: <T>(work: () => Promise<T>) => Promise<T>,
+  ) {
+    this.#graphId = graphId;
+    this.#endpoint = endpoint;
+    this.#log = log;
+    this.#inTurn = inTurn;
+  }
+
+  /** @throws EndpointFailure if the endpoint embeds nothing at present */
+  async embed(texts: readonly MissingVector[], signal: AbortSignal): Promise<void> {
+    try {
+      const vectors = await this.#inTurn(() =>
+        this.#endpoint.ofTexts(
+          texts.map(({ text }) => text),
+          signal,
+        ),
+      );
+      this.#hasWorked = true;
+      const left: MissingVector[] = [];
+      for (const [at, text] of texts.entries()) {
+        const vector = vectors[at] ?? null;
+        if (vector === null) left.push(text);
+        else this.vectors.push([text.key, vector]);
+      }
+      if (left.length > 0) await this.embed(left, signal);
+    } catch (error) {
+      if (!(error instanceof EndpointFailure) || signal.aborted) throw error;
+      await this.#embedApart(texts, error, signal);
     }
-    if (apart.every((vector) => vector === null)) throw refusals[0];
-    return paired(apart);
+  }
+
+  /** Halves texts that failed together, and marks a single one if the endpoint embeds others. */
+  async #embedApart(texts: readonly MissingVector[], failure: EndpointFailure, signal: AbortSignal): Promise<void> {
+    const [first] = texts;
+    // A refusal of a single text says enough once the endpoint has worked; any other failure may be of the endpoint.
+    const isCertain = this.#hasWorked && (texts.length > 1 || failure.isRefusal);
+    if (!isCertain && !(await this.#inTurn(() => this.#endpoint.works(signal)))) throw failure;
+    this.#hasWorked = true;
+    if (first === undefined) return;
+    if (texts.length > 1) {
+      const half = Math.ceil(texts.length / 2);
+      await this.embed(texts.slice(0, half), signal);
+      await this.embed(texts.slice(half), signal);
+    } else if (first.text.length >= 2 * MIN_CHARACTERS) {
+      await this.embed([{ ...first, text: admitText(first.text, Math.floor(first.text.length / 2)) }], signal);
+    } else {
+      this.#log.warn({ err: failure, graph: this.#graphId }, 'search: the endpoint gives no vector for a text');
+      this.vectors.push([first.key, null]);
+    }
   }
 }

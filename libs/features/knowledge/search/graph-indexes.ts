@@ -21,7 +21,7 @@ import type {
   Question,
   SearchResult,
 } from './graph-index.ts';
-import { Meanings, vectorsOf } from './meanings.ts';
+import { Embeddings, vectorsOf } from './embeddings.ts';
 import { SearchThread, UnusableIndex } from './search-thread.ts';
 import { searchMeasures, type SearchMeasures, type SearchPlatform } from './search-measures.ts';
 import type { Task } from './thread-messages.ts';
@@ -59,7 +59,7 @@ export class GraphIndexes implements GraphIndex {
   readonly #measures: SearchMeasures;
   readonly #turns: FairSemaphore;
   readonly #maxWaitMs: number;
-  readonly #meanings: Meanings | null;
+  readonly #embeddings: Embeddings | null;
 
   constructor(parts: GraphIndexesOptions) {
     const { store, folder, metrics, log, threads = usefulThreads(), maxOpen = MAX_OPEN, embedding = null } = parts;
@@ -77,13 +77,13 @@ export class GraphIndexes implements GraphIndex {
     );
     this.#measures = searchMeasures(metrics, () => this.threads.map(({ open }) => open));
     const threadOf = (id: EntityId) => this.#threadOf(id);
-    this.#meanings = embedding && new Meanings(embedding, { threadOf, metrics, log });
+    this.#embeddings = embedding && new Embeddings(embedding, { threadOf, metrics, log });
     this.#catchUps = new CatchUps({
       store,
       threadOf,
       onApplied: (graphId, events) => {
         this.#measures.applied(events);
-        this.#meanings?.changed(graphId);
+        this.#embeddings?.changed(graphId);
       },
     });
     this.#turns = new FairSemaphore({
@@ -104,15 +104,15 @@ export class GraphIndexes implements GraphIndex {
 
   async #search(graphId: EntityId, question: PlannedQuestion): Promise<SearchResult | null> {
     // While the index catches up.
-    const asked = this.#meanings?.ofQuery(question.query);
+    const asked = this.#embeddings?.ofQuery(graphId, question.query);
     const answer = await this.#answer(graphId, async () => {
       return { kind: 'search', graphId, question: { ...question, vector: (await asked) ?? null } };
     });
     const result = answer as SearchResult | null;
     if (result !== null) this.#measures.ranked(result.ranking);
     const isUnused = result?.ranking === 'words' && (await asked) instanceof Float32Array;
-    if (isUnused) this.#meanings?.unused(graphId, question.query);
-    else this.#meanings?.asked(graphId);
+    if (isUnused) this.#embeddings?.unused(graphId, question.query);
+    else this.#embeddings?.asked(graphId);
     return result;
   }
 
@@ -144,7 +144,7 @@ export class GraphIndexes implements GraphIndex {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.threads.map((thread) => thread.close()), this.#meanings?.close()]);
+    await Promise.all([...this.threads.map((thread) => thread.close()), this.#embeddings?.close()]);
   }
 
   /** @param taskOf called when the index has caught up */

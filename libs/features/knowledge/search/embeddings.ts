@@ -8,8 +8,8 @@ import { Embedder, type EmbedderParts } from './embedder.ts';
 import { EmbeddingEndpoint } from './embedding-endpoint.ts';
 import type { SearchPlatform } from './search-measures.ts';
 
-/** What search uses of an endpoint for embeddings: vectors of queries at once, those of facts in the background. */
-export class Meanings {
+/** The vectors of an endpoint for embeddings: those of queries at once, those of facts in the background. */
+export class Embeddings {
   readonly #fetcher: Fetcher;
   readonly #endpoint: EmbeddingEndpoint;
   readonly #embedder: Embedder;
@@ -24,22 +24,26 @@ export class Meanings {
     this.#endpoint = new EmbeddingEndpoint({
       config,
       fetcher: this.#fetcher,
-      onRequest: (purpose, outcome) => requests.add({ purpose, outcome }),
+      onRequest: (purpose, outcome, failure) => {
+        requests.add({ purpose, outcome });
+        // Failures of facts are logged where it is known what they cost.
+        if (purpose === 'query' && failure) parts.log.warn({ err: failure }, 'search: a query got no vector');
+      },
     });
     this.#embedder = new Embedder({ ...parts, endpoint: this.#endpoint });
   }
 
   /** As {@link EmbeddingEndpoint.ofQuery}. */
-  ofQuery(query: string): Promise<Float32Array | null> {
-    return this.#endpoint.ofQuery(query);
+  ofQuery(graphId: EntityId, query: string): Promise<Float32Array | null> {
+    return this.#endpoint.ofQuery(graphId, query);
   }
 
-  /** The graph has been asked: facts that have no vectors yet get them. */
+  /** A search in the graph has ended. Facts that have no vectors yet get them. */
   asked(graphId: EntityId): void {
     this.#embedder.start(graphId);
   }
 
-  /** The graph has been asked, and its vectors could not be compared with that of the query. */
+  /** A search in the graph has ended whose vector could not be compared with those of the facts. */
   unused(graphId: EntityId, query: string): void {
     this.#endpoint.forget(query);
     this.#embedder.changed(graphId);
@@ -56,11 +60,9 @@ export class Meanings {
   }
 }
 
-/** Which files hold the vectors: those of another model or length cannot be compared. */
-export function vectorsOf({ model, dimensions, minSimilarity }: EmbeddingConfig) {
-  const key = createHash('sha256')
-    .update(JSON.stringify([model, dimensions]))
-    .digest('hex')
-    .slice(0, 12);
+/** Which files hold the vectors: those of another model, length or prefix cannot be compared. */
+export function vectorsOf({ model, dimensions, passagePrefix, minSimilarity }: EmbeddingConfig) {
+  const identity = passagePrefix === '' ? [model, dimensions] : [model, dimensions, passagePrefix];
+  const key = createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 12);
   return { key, minSimilarity };
 }

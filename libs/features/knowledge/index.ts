@@ -18,7 +18,7 @@ export type { GraphResult } from './graph.read.ts';
 export type { FactSource, Graph } from './graph.ts';
 export { type Finding, finding, type Plan, plan, type Source, type Term } from './quotes/finding.ts';
 export { byShare, cut, isRelevant, isThing, newFindings, seedsOf, withoutRepetitions } from './quotes/findings.ts';
-export { answerOf, type Quote, quotesOf, saysTheSame, scoreOf } from './quotes/quoting.ts';
+export { answerOf, excerptsOf, type Quote, quotesOf, saysTheSame, scoreOf } from './quotes/quoting.ts';
 export { quotesFor, Research, type SearchableGraphs } from './quotes/research.ts';
 export { plainTextOf } from './quotes/sentences.ts';
 export { Terms } from './quotes/terms.ts';

@@ -66,6 +66,27 @@ describe('the text of a report', () => {
     expect(await textOf('Warehouse in Bremen, Michigan?', asked, findings)).toBe(text);
   });
 
+  it.each([
+    ['a table', '| Day | Opens |\n| --- | --- |\n| Monday | nine |'],
+    ['words without sentences', 'warehouse opening hours: Monday nine'],
+    ['code', '```\nwarehouse --opens 9\n```'],
+  ])('shows what was found where it is %s, and does not say that there is nothing', async (_, passage) => {
+    const asked = plan(term('warehouse'), term('opens'));
+    const text = await textOf('When does the warehouse open?', asked, [section('Warehouse hours', passage)]);
+    expect(text).not.toContain('holds nothing');
+    expect(text).toMatch(/- \*\*Warehouse hours\*\*: .*(?:nine|opens 9).* \[1\]\n/);
+    expect(text).toContain('## Sources\n\n1. **Manual**, Warehouse hours');
+    expect(await textOf('When does the warehouse open?', asked, [])).toContain('holds nothing on this question');
+  });
+
+  it('quotes sentences with their footnotes, which are no citations of the report', async () => {
+    const asked = plan(term('warehouse'));
+    const text = await textOf('warehouse', asked, [
+      section('Hours', 'The warehouse opens at nine.[12] It was built in 1901.¹'),
+    ]);
+    expect(text).toContain('The warehouse opens at nine.\\[12\\] [1]');
+  });
+
   it('answers first with the first sentence under a heading of the query, and names the heading', async () => {
     const text = await textOf('partial index', plan(term('partial'), term('index')), [
       section('Manual (2)', 'Each partial index is described here.'),

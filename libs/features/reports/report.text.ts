@@ -2,6 +2,7 @@
 import {
   answerOf,
   byShare,
+  excerptsOf,
   type Finding,
   isThing,
   type Plan,
@@ -34,7 +35,7 @@ export async function writeReport(researched: Researched, reason: string | null 
   const citations = new Citations(plan);
   const body =
     answer.length === 0
-      ? [`## Answer\n\n${nothingFound(plan)}`]
+      ? [`## Answer\n\n${unquoted(plan, excerptsOf(distinct, terms), citations)}`]
       : [
           `## Answer\n\n${answer.map((quote) => cited(quote, citations)).join('\n')}`,
           subjectsSection(distinct, quotes, answer, terms, citations),
@@ -113,6 +114,13 @@ function isAbout(quote: Quote, finding: Finding): boolean {
 function subjectOf(finding: Finding): string {
   const named = finding.edge !== null || isThing(finding) ? finding.name : '';
   return named || finding.sources[0]?.name || finding.name || 'Other facts';
+}
+
+/** Where no sentence answers: parts of what was found; only without any does the report say that there is nothing. */
+function unquoted(plan: Plan, excerpts: readonly Quote[], citations: Citations): string {
+  if (excerpts.length === 0) return nothingFound(plan);
+  const lines = excerpts.map((excerpt) => cited(excerpt, citations));
+  return `No whole sentence answers this question. What was found on it:\n\n${lines.join('\n')}`;
 }
 
 function nothingFound({ graphs, terms }: Plan): string {

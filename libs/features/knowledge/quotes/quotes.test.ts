@@ -142,6 +142,30 @@ describe('sentences', () => {
     expect(sentences.join(' ')).not.toMatch(/argument|Run|And this|page|row|Nor|[{=]/);
   });
 
+  it.each([
+    ['numbers', 'It opens at nine.[12] It closes at five.[13][14] There is a break at noon.[3]:45'],
+    ['numbers in superscript', 'It opens at nine.¹ It closes at five.²³ There is a break at noon.⁴'],
+    ['letters and words', 'It opens at nine.[a] It closes at five.[note 1] There is a break at noon.[citation needed]'],
+    ['signs', 'It opens at nine.† It closes at five.* There is a break at noon.‡'],
+    ['marks of Markdown', 'It opens at nine.[^1] It closes at five.[^two] There is a break at noon.'],
+    ['quotations', 'She said "it opens at nine."[3] He said “it closes at five.”[4] There is a break at noon.'],
+  ])('end with footnotes that are %s', (_, text) => {
+    const marks = String.raw`(?:\[[^\]]*\]|[¹²³⁴†‡*])*(?::\d+)?`;
+    expect(sentencesOf(text)).toEqual(text.match(new RegExp(String.raw`\S[^.]*\.["”]?${marks}`, 'g')));
+    expect(sentencesOf(text)).toHaveLength(3);
+  });
+
+  it.each([
+    ['仓库九点开门。[1]它五点关门！“明天见。”他说。', ['仓库九点开门。[1]', '它五点关门！', '“明天见。”', '他说。']],
+    ['倉庫は九時に開く。「また明日。」', ['倉庫は九時に開く。', '「また明日。」']],
+    ['창고는 9시에 연다. 5시에 닫는다.', ['창고는 9시에 연다.', '5시에 닫는다.']],
+    ['यह नौ बजे खुलता है। यह पाँच बजे बंद है॥', ['यह नौ बजे खुलता है।', 'यह पाँच बजे बंद है॥']],
+    ['یہ نو بجے کھلتا ہے۔', ['یہ نو بجے کھلتا ہے۔']],
+    ['Պահեստը բացվում է իննին։', ['Պահեստը բացվում է իննին։']],
+  ])('of other scripts may be short: %j', (text, sentences) => {
+    expect(sentencesOf(text)).toEqual(sentences.filter((sentence) => sentence !== '他说。'));
+  });
+
   it('may name operators, formulas and paths', () => {
     const named = [
       'Write a && b, or a || b, where both may be null.',

@@ -3,11 +3,13 @@ import { setImmediate as nextIteration } from 'node:timers/promises';
 
 import { stemOf, wordsOf } from '../search/index.ts';
 import type { Finding, Source } from './finding.ts';
-import { isThing, textOf } from './findings.ts';
+import { cut, isThing, textOf } from './findings.ts';
 import { plainTextOf, sentencesOf } from './sentences.ts';
 import type { Terms } from './terms.ts';
 
 const MAX_ANSWER = 5;
+/** Characters of a part of a passage. */
+const MAX_EXCERPT = 300;
 /** The answer has no sentence that scores less than this share of the best one. */
 const LEAST_OF_BEST = 0.3;
 /** What a word of the query counts in the title above a sentence; 1 in the sentence. */
@@ -69,6 +71,37 @@ function quotesIn(finding: Finding, terms: Terms): Quote[] {
   // Without a passage, the summary of a document lists its headings.
   if (summary === '' || (!isThing(finding) && !source?.passage)) return [];
   return [quote(asSentence(isThing(finding) ? `${finding.name}: ${summary}` : summary))];
+}
+
+/** Parts of what was found, for findings of which no sentence can be quoted: tables, code, lists of words. */
+export function excerptsOf(findings: readonly Finding[], terms: Terms): Quote[] {
+  const excerpts: Quote[] = [];
+  for (const finding of findings) {
+    const [source = null] = finding.sources;
+    const whole = finding.edge?.fact ?? source?.passage ?? finding.summary ?? finding.name;
+    const text = cut(
+      whole
+        .replace(/[|\s]+|-{3,}/g, ' ')
+        .replace(/ +/g, ' ')
+        .trim(),
+      MAX_EXCERPT,
+    );
+    if (text === '') continue;
+    const stems = new Set(wordsOf(text).map(stemOf));
+    const quote = {
+      text,
+      finding,
+      source,
+      terms: terms.in(text),
+      titleTerms: terms.in(finding.name),
+      stems,
+      phrases: 0,
+      factor: 1,
+    };
+    if (!excerpts.some((other) => saysTheSame(other, quote))) excerpts.push(quote);
+    if (excerpts.length === MAX_ANSWER) break;
+  }
+  return excerpts;
 }
 
 /** The sentences that together have most of the query, without repetitions. */

@@ -14,7 +14,7 @@ import {
   textOf,
   withoutRepetitions,
 } from './findings.ts';
-import { answerOf, quotesOf } from './quoting.ts';
+import { answerOf, excerptsOf, quotesOf } from './quoting.ts';
 import { occurrenceOf, subjectWords, Terms, weightOf } from './terms.ts';
 
 /** Graphs that are searched for a query that names none. */
@@ -178,7 +178,8 @@ export async function quotesFor(
   }
   const terms = new Terms(plan.terms);
   const distinct = withoutRepetitions(byShare(findings, terms));
-  const quotes = answerOf(await quotesOf(distinct, terms), terms);
+  const sentences = answerOf(await quotesOf(distinct, terms), terms);
+  const quotes = sentences.length > 0 ? sentences : excerptsOf(distinct, terms);
   return {
     quotes: quotes.map(({ text, source }) => ({
       text,

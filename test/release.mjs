@@ -20,6 +20,7 @@ const PARTS = {
       'model-endpoints',
       'tool-servers',
       'clients',
+      'proxies',
     ].map((name) => [name, ['npm', 'run', `test:${name}`]]),
   ),
   autobahn: ['npm', 'run', 'autobahn'],

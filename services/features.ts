@@ -256,7 +256,7 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
       reportRoutes(app, reports, knowledge);
       agentRoutes(app, { agents, agentTools, inboxes, knowledge, organizations, fetcher: core.fetcher });
       answering.runRoutes(app);
-      mediaItemRoutes(app, core, { media, knowledge, channels, limits: uploads });
+      mediaItemRoutes(app, core, { media, knowledge, channels, access, limits: uploads });
       answering.decisionRoutes(app);
       prompts.routes(app);
       organizationRoutes(app, { organizations, users, announcements: keyChanges });

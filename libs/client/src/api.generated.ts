@@ -3219,9 +3219,13 @@ export interface components {
             deactivated_at: string | null;
             display_name: string;
             email: string | null;
+            /** @description `sub` of the tokens of the user */
+            external_id: string | null;
             id: string;
             image_url: string | null;
             is_active: boolean;
+            /** @description `iss` of the tokens of the user */
+            issuer: string | null;
             modified: string;
             organization_id: string;
         };
@@ -3232,7 +3236,9 @@ export interface components {
              */
             display_name?: string;
             email?: string | null;
+            external_id?: string | null;
             image_url?: string | null;
+            issuer?: string | null;
             /** @description An organization other than that of the API key; requires the scope `platform` */
             organization_id?: string;
         };
@@ -16449,6 +16455,8 @@ export interface operations {
             query?: {
                 /** @description `meta.next_cursor` of the page before; not together with `page` */
                 cursor?: string;
+                /** @description Only users whose tokens have this `sub` */
+                external_id?: string;
                 /** @description Only active users, or only deactivated ones */
                 is_active?: boolean;
                 /** @description An organization other than that of the API key; requires the scope `platform` */

@@ -1,6 +1,6 @@
 /** Media items: files that are fetched or uploaded, measured and previewed. One stream, `media-<id>`, for each. */
 import type { UploadLimits } from '#libs/platform/config/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
+import type { ChannelAccess, HttpApp } from '#libs/platform/http/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
 import { FileInspector } from './file-inspector.ts';
@@ -27,7 +27,11 @@ export const mediaModule = {
 export function mediaItemRoutes(
   app: HttpApp,
   { fetcher, blobs, redis }: Core,
-  parts: OwnDestinations & { readonly media: MediaItems; readonly limits: UploadLimits },
+  parts: OwnDestinations & {
+    readonly media: MediaItems;
+    readonly access: ChannelAccess;
+    readonly limits: UploadLimits;
+  },
 ): void {
   mediaRoutes(app, { ...parts, fetcher, blobs });
   const { limits, ...others } = parts;

@@ -19,6 +19,9 @@ export function descriptionOf(given: Omit<z.output<typeof createMediaBody>, 'sou
   return { name, description, knowledgeGraph: knowledge_graph, channel, message };
 }
 
+/** Those of members: knowledge concerns the organization as a whole. */
+const NO_GRAPHS: OwnDestinations['knowledge'] = { graph: async () => null };
+
 /** What items of an organization may name. */
 export interface OwnDestinations {
   readonly knowledge: Pick<Knowledge, 'graph'>;
@@ -31,12 +34,13 @@ export interface OwnDestinations {
  * @throws ValidationFailure 422 for those that the organization does not have, and for an archived channel
  */
 export async function requireDestinations(
-  { principal: { organizationId } }: FastifyRequest,
+  { principal: { organizationId, isMember } }: FastifyRequest,
   { knowledge, channels }: OwnDestinations,
   named: Pick<z.output<typeof createMediaBody>, 'knowledge_graph' | 'channel'>,
   place: 'body' | 'query' = 'body',
 ): Promise<void> {
-  await requireGraph(knowledge, organizationId, named.knowledge_graph ?? null, place);
+  const graphs = isMember ? NO_GRAPHS : knowledge;
+  await requireGraph(graphs, organizationId, named.knowledge_graph ?? null, place);
   const { channel: id = null } = named;
   if (id === null) return;
   const channel = await channels.entities.find(organizationId, id);

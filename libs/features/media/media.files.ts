@@ -7,7 +7,7 @@ import { systemClock } from '#libs/kernel/clock.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { type Blob, type BlobStore, type ByteRange, missingBlob } from '#libs/platform/blobs/index.ts';
 import type { Presentation } from '#libs/platform/entity/index.ts';
-import { notFound } from '#libs/platform/http/index.ts';
+import { type ChannelAccess, notFound } from '#libs/platform/http/index.ts';
 
 import { type MediaItems, mediaResource } from './media.read.ts';
 import type { Media, Preview } from './media.ts';
@@ -17,7 +17,8 @@ const VALID_MS = 60 * 60_000;
 const ROUNDED_MS = 15 * 60_000;
 const CONTEXT = ['media file'];
 
-const tokenPayload = z.tuple([z.string(), z.string(), z.enum(['preview', 'file']), z.int()]);
+/** The last one: the member that got the address, which must still take part in the channel of the item. */
+const tokenPayload = z.tuple([z.string(), z.string(), z.enum(['preview', 'file']), z.int(), z.string().optional()]);
 type Which = z.infer<typeof tokenPayload>[2];
 
 /** Items with the addresses of their files, which expire after one to one and a quarter hours. */
@@ -25,10 +26,11 @@ export const withAddresses: Presentation<Media> = {
   of: async (items, request) => {
     const now = Date.parse(systemClock.now());
     const expiresAt = Math.ceil(now / ROUNDED_MS) * ROUNDED_MS + VALID_MS;
-    const { organizationId } = request.principal;
+    const { organizationId, isMember, principalId } = request.principal;
+    const holder = isMember ? [principalId] : [];
     const base = request.server.publicAddress.of(request.raw);
     const address = (id: EntityId, which: Which): string => {
-      const token = request.server.tokens.seal(CONTEXT, [organizationId, id, which, expiresAt]);
+      const token = request.server.tokens.seal(CONTEXT, [organizationId, id, which, expiresAt, ...holder]);
       return `${base}/api/v1/media/files/${token}`;
     };
     return items.map((item) => ({
@@ -41,6 +43,7 @@ export const withAddresses: Presentation<Media> = {
 
 interface FileParts {
   readonly media: Pick<MediaItems, 'find'>;
+  readonly access: ChannelAccess;
   readonly blobs: Pick<BlobStore, 'read' | 'size'>;
 }
 
@@ -54,16 +57,20 @@ export async function sendFile(
   request: FastifyRequest,
   reply: FastifyReply,
   token: string,
-  { media, blobs }: FileParts,
+  { media, blobs, access }: FileParts,
 ): Promise<FastifyReply> {
   // 1. What the address names, if it is valid and the item still exists.
   const opened = tokenPayload.safeParse(request.server.tokens.open(CONTEXT, token));
   if (!opened.success) throw notFound();
-  const [organizationId, id, which, expiresAt] = opened.data;
+  const [organizationId, id, which, expiresAt, holder] = opened.data;
   const leftMs = expiresAt - Date.parse(systemClock.now());
   const item = leftMs > 0 ? await media.find(organizationId, id) : null;
   const file = item && servedFile(item, which);
   if (file === null) throw notFound();
+  if (holder !== undefined) {
+    const member = { organizationId, principalId: holder };
+    if (item?.channel == null || !(await access.admits(member, item.channel))) throw notFound();
+  }
 
   // 2. The conditions of the request.
   const etag = `"${file.hash}"`;

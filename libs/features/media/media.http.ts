@@ -1,10 +1,19 @@
 import { z } from 'zod';
 
+import { refuse } from '#libs/kernel/decider.ts';
 import { declareReads, EntityReplies } from '#libs/platform/entity/index.ts';
 import type { Fetcher } from '#libs/platform/fetch/index.ts';
 import type { BlobStore } from '#libs/platform/blobs/index.ts';
-import { commandContext, type HttpApp, requireFetchable, routesTagged } from '#libs/platform/http/index.ts';
+import {
+  type ChannelAccess,
+  commandContext,
+  type HttpApp,
+  type MemberRoute,
+  requireFetchable,
+  routesTagged,
+} from '#libs/platform/http/index.ts';
 
+import { IN_FILTERED_CHANNEL, IN_NAMED_CHANNEL, inChannelOfItem } from './media.members.ts';
 import { createItem, descriptionOf, type OwnDestinations, requireDestinations } from './media.creation.ts';
 import { sendFile, withAddresses } from './media.files.ts';
 import type { MediaFacets, MediaItems } from './media.read.ts';
@@ -12,6 +21,8 @@ import { createMediaBody, fileParams, mediaFilters, mediaParams, mediaSchema } f
 import { decideDelete, type MediaEvent, type MediaState } from './media.ts';
 
 export interface MediaRouteParts extends OwnDestinations {
+  /** Decides whether a member that got an address still may use it. */
+  readonly access: ChannelAccess;
   readonly media: MediaItems;
   readonly fetcher: Pick<Fetcher, 'check'>;
   readonly blobs: BlobStore;
@@ -25,6 +36,7 @@ const response = { 200: mediaSchema };
 
 export function mediaRoutes(app: HttpApp, parts: MediaRouteParts): void {
   const replies = new EntityReplies(parts.media, {}, withAddresses);
+  const ofItem = inChannelOfItem(parts.media);
   declareReads(app, replies, {
     path: '/api/v1/media',
     tag: 'media',
@@ -34,6 +46,7 @@ export function mediaRoutes(app: HttpApp, parts: MediaRouteParts): void {
       operationId: 'listMedia',
       summary: 'List media items, newest first',
       filters: mediaFilters,
+      members: IN_FILTERED_CHANNEL,
       facets: ({ twin, community, organization, ...query }) => ({
         twin: twin ?? query.twin_id,
         community: community ?? query.community_id,
@@ -43,22 +56,25 @@ export function mediaRoutes(app: HttpApp, parts: MediaRouteParts): void {
         knowledge_graph: query.knowledge_graph,
       }),
     },
-    one: { operationId: 'getMedia', summary: 'Read a media item' },
+    one: { operationId: 'getMedia', summary: 'Read a media item', members: ofItem },
   });
   createRoute(app, replies, parts);
-  deleteRoute(app, replies, parts);
+  deleteRoute(app, replies, parts, ofItem);
   fileRoute(app, parts);
 }
 
 function createRoute(app: HttpApp, replies: Replies, parts: MediaRouteParts): void {
   app.post(
     '/api/v1/media',
-    writes({
-      operationId: 'createMedia',
-      summary: 'Create a media item: its file is fetched and processed',
-      body: createMediaBody,
-      response,
-    }),
+    writes(
+      {
+        operationId: 'createMedia',
+        summary: 'Create a media item: its file is fetched and processed',
+        body: createMediaBody,
+        response,
+      },
+      IN_NAMED_CHANNEL,
+    ),
     async (request, reply) => {
       const { source_url: sourceUrl = null } = request.body;
       if (sourceUrl !== null) requireFetchable(parts.fetcher, sourceUrl, ['body', 'source_url']);
@@ -69,17 +85,24 @@ function createRoute(app: HttpApp, replies: Replies, parts: MediaRouteParts): vo
   );
 }
 
-function deleteRoute(app: HttpApp, replies: Replies, { media }: MediaRouteParts): void {
+function deleteRoute(app: HttpApp, replies: Replies, { media }: MediaRouteParts, members: MemberRoute): void {
   app.delete(
     '/api/v1/media/:id',
-    writes({
-      operationId: 'deleteMedia',
-      summary: 'Delete a media item: the addresses of its files answer 404 from then on',
-      params,
-      response: { 204: z.null().describe('The item is deleted') },
-    }),
+    writes(
+      {
+        operationId: 'deleteMedia',
+        summary: 'Delete a media item: the addresses of its files answer 404 from then on',
+        params,
+        response: { 204: z.null().describe('The item is deleted') },
+      },
+      members,
+    ),
     async (request, reply) => {
-      replies.accepted(request, reply, await media.update(commandContext(request), request.params.id, decideDelete));
+      const { isMember, principalId } = request.principal;
+      const result = await media.update(commandContext(request), request.params.id, (item) =>
+        isMember && item.creator.id !== principalId ? refuse({ reason: 'not_found' as const }) : decideDelete(item),
+      );
+      replies.accepted(request, reply, result);
       return reply.code(204).send();
     },
   );

@@ -17,14 +17,15 @@ import {
   refuseCompression,
   refuseIfMatch,
   routesTagged,
-  sendJson,
 } from '#libs/platform/http/index.ts';
 
 import { createItem, descriptionOf, type OwnDestinations, requireDestinations } from './media.creation.ts';
 import { withAddresses } from './media.files.ts';
+import { ofOwnUpload, UPLOADED_TO_CHANNEL } from './media.members.ts';
 import type { MediaItems } from './media.read.ts';
 import { mediaSchema, uploadQuery } from './media.schemas.ts';
 import { otherOffset, quotaExceeded, tooLarge } from './upload.errors.ts';
+import { sendState, sendStateHeaders } from './upload.replies.ts';
 import { fileBody, PART_TYPE, patchHeaders, postHeaders, uploadParams, uploadSchema } from './upload.schemas.ts';
 import type { UploadQuota } from './upload-quota.ts';
 import {
@@ -127,18 +128,21 @@ function postRoute(app: HttpApp, parts: UploadRouteParts): void {
   app.post(
     '/api/v1/media/uploads',
     {
-      ...writes({
-        operationId: 'uploadMedia',
-        summary: 'Create a media item from a file, or begin a resumable upload',
-        description:
-          'The body is the file, of any `Content-Type`: the type is found out from the content. With `Upload-Length` and ' +
-          'without a body, it begins a resumable upload (tus 1.0.0), whose `Location` is in the reply.',
-        consumes: ['application/octet-stream'],
-        querystring: uploadQuery,
-        headers: postHeaders,
-        body: fileBody,
-        response: { 200: mediaSchema, 201: uploadSchema },
-      }),
+      ...writes(
+        {
+          operationId: 'uploadMedia',
+          summary: 'Create a media item from a file, or begin a resumable upload',
+          description:
+            'The body is the file, of any `Content-Type`: the type is found out from the content. With `Upload-Length` and ' +
+            'without a body, it begins a resumable upload (tus 1.0.0), whose `Location` is in the reply.',
+          consumes: ['application/octet-stream'],
+          querystring: uploadQuery,
+          headers: postHeaders,
+          body: fileBody,
+          response: { 200: mediaSchema, 201: uploadSchema },
+        },
+        UPLOADED_TO_CHANNEL,
+      ),
       handlerTimeout: ARRIVING_BODY_TIMEOUT_MS,
       preHandler: refuseIfMatch,
     },
@@ -170,10 +174,16 @@ async function begin(
   const metadata = request.headers['upload-metadata']?.toString() ?? null;
   const name = described.name || fileNameOf(metadata ?? '');
   const expiresAtMs = Date.parse(at) + UPLOAD_VALID_MS;
-  const { keyId } = request.principal;
+  const { keyId, principalId: ownerId } = request.principal;
   const exceeded = await quota.take({ organizationId, id, keyId, bytes: length, expiresAtMs });
   if (exceeded !== null) throw quotaExceeded(exceeded, length);
-  await uploads.begin(organizationId, id, { length, expiresAtMs, metadata, described: { ...described, name } });
+  await uploads.begin(organizationId, id, {
+    length,
+    expiresAtMs,
+    ownerId,
+    metadata,
+    described: { ...described, name },
+  });
   void reply
     .code(201)
     .header('location', request.server.publicAddress.pathOf(request.raw, `/api/v1/media/uploads/${id}`));
@@ -206,7 +216,7 @@ function patchRoute(app: HttpApp, parts: UploadRouteParts): void {
         response: { 204: z.null().describe('The part is stored; `Upload-Offset` is that after it') },
       }),
       // The offset says whether a part is there.
-      config: { scope: 'write', ignoresIdempotencyKey: true },
+      config: { scope: 'write', members: ofOwnUpload(uploads), ignoresIdempotencyKey: true },
       handlerTimeout: ARRIVING_BODY_TIMEOUT_MS,
       preHandler: refuseIfMatch,
     },
@@ -259,14 +269,17 @@ async function continued(
 function stateRoutes(app: HttpApp, { uploads, quota }: UploadRouteParts): void {
   app.get(
     '/api/v1/media/uploads/:id',
-    writes({
-      operationId: 'getMediaUpload',
-      summary: 'Read how much of a resumable upload has arrived',
-      description:
-        'Clients call HEAD before they continue: it ends a request that is still sending, and stores the bytes that have arrived.',
-      params: uploadParams,
-      response: { 200: uploadSchema },
-    }),
+    writes(
+      {
+        operationId: 'getMediaUpload',
+        summary: 'Read how much of a resumable upload has arrived',
+        description:
+          'Clients call HEAD before they continue: it ends a request that is still sending, and stores the bytes that have arrived.',
+        params: uploadParams,
+        response: { 200: uploadSchema },
+      },
+      ofOwnUpload(uploads),
+    ),
     async (request, reply) => {
       const { organizationId } = request.principal;
       const { id } = request.params;
@@ -278,12 +291,15 @@ function stateRoutes(app: HttpApp, { uploads, quota }: UploadRouteParts): void {
   app.delete(
     '/api/v1/media/uploads/:id',
     {
-      ...writes({
-        operationId: 'cancelMediaUpload',
-        summary: 'Cancel a resumable upload; the media item of a complete one stays',
-        params: uploadParams,
-        response: { 204: z.null().describe('The upload is cancelled') },
-      }),
+      ...writes(
+        {
+          operationId: 'cancelMediaUpload',
+          summary: 'Cancel a resumable upload; the media item of a complete one stays',
+          params: uploadParams,
+          response: { 204: z.null().describe('The upload is cancelled') },
+        },
+        ofOwnUpload(uploads),
+      ),
       preHandler: refuseIfMatch,
     },
     async (request, reply) => {
@@ -300,20 +316,4 @@ async function existing(uploads: Uploads, organizationId: string, id: string): P
   const upload = await uploads.find(organizationId, id);
   if (upload === null) throw notFound();
   return upload;
-}
-
-function sendState(reply: FastifyReply, upload: Upload): FastifyReply {
-  const { id, offset, length, expiresAtMs } = upload;
-  const state = { id, offset, length, expires_at: new Date(expiresAtMs).toISOString() };
-  return sendJson(sendStateHeaders(reply, upload), JSON.stringify(state));
-}
-
-function sendStateHeaders(reply: FastifyReply, { offset, length, expiresAtMs, metadata }: Upload): FastifyReply {
-  return reply.headers({
-    'upload-offset': offset,
-    'upload-length': length,
-    'upload-expires': new Date(expiresAtMs).toUTCString(),
-    ...(metadata !== null && { 'upload-metadata': metadata }),
-    'cache-control': 'no-store',
-  });
 }

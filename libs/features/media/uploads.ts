@@ -19,6 +19,8 @@ const declared = z.object({
   length: z.int(),
   /** Unix milliseconds. */
   expiresAtMs: z.number(),
+  /** Who began it; null in uploads of earlier versions. */
+  ownerId: z.string().nullable().default(null),
   /** `Upload-Metadata` as it was sent. */
   metadata: z.string().nullable(),
   /** For the media item. */

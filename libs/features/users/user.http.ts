@@ -1,11 +1,13 @@
 import { z } from 'zod';
 
 import { organizationReference, type Organizations } from '#libs/features/organizations/index.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { declareReads, EntityReplies, type RejectionErrors } from '#libs/platform/entity/index.ts';
 import {
   conflict,
   type HttpApp,
   httpUrl,
+  invalid,
   idParam,
   queryBoolean,
   routesTagged,
@@ -13,7 +15,7 @@ import {
 } from '#libs/platform/http/index.ts';
 
 import type { Users } from './user.read.ts';
-import { decideUpdate, type UserRejection } from './user.ts';
+import { decideUpdate, type UserCreated, userIdOf, type UserRejection } from './user.ts';
 
 const displayName = text({ max: 256, description: 'Display name, which other users see' });
 /** Loose on purpose: only mail can tell whether an address receives mail. */
@@ -25,6 +27,8 @@ const userSchema = z
     organization_id: z.string(),
     display_name: z.string(),
     email: z.string().nullable(),
+    external_id: z.string().nullable().describe('`sub` of the tokens of the user'),
+    issuer: z.string().nullable().describe('`iss` of the tokens of the user'),
     image_url: z.string().nullable(),
     is_active: z.boolean(),
     deactivated_at: z.string().nullable(),
@@ -38,6 +42,13 @@ const createUserBody = z
     display_name: displayName.default(''),
     email: email.nullish(),
     image_url: httpUrl().nullish(),
+    external_id: text({
+      min: 1,
+      max: 255,
+      description:
+        '`sub` of the tokens of the user; with `issuer`. A user that exists stays as it is and is the answer',
+    }).nullish(),
+    issuer: text({ min: 1, max: 512, description: '`iss` of the tokens of the user; with `external_id`' }).nullish(),
     organization_id: organizationReference,
   })
   .meta({ id: 'UserCreate' });
@@ -78,8 +89,9 @@ export function userRoutes(app: HttpApp, { users, organizations }: UserRoutePart
       summary: 'List users, newest first',
       filters: {
         is_active: queryBoolean({ description: 'Only active users, or only deactivated ones' }).optional(),
+        external_id: text({ min: 1, max: 255, description: 'Only users whose tokens have this `sub`' }).optional(),
       },
-      facets: ({ is_active }) => ({ is_active }),
+      facets: ({ is_active, external_id }) => ({ is_active, external_id }),
     },
     one: { operationId: 'getUser', summary: 'Read a user' },
   });
@@ -90,7 +102,7 @@ export function userRoutes(app: HttpApp, { users, organizations }: UserRoutePart
     async (request, reply) => {
       const { display_name: displayName, email = null, image_url: imageUrl = null } = request.body;
       const context = await organizations.contextFor(request, request.body.organization_id);
-      const user = { id: context.commandId, displayName, email, imageUrl };
+      const user = { ...identityOf(request.body, context), displayName, email, imageUrl };
       const result = await users.create(context, user.id, { type: 'UserCreated.v1', data: user });
       return replies.sendResult(request, reply, result);
     },
@@ -121,4 +133,21 @@ export function userRoutes(app: HttpApp, { users, organizations }: UserRoutePart
       return replies.sendResult(request, reply, await users.deactivate(context, request.params.id));
     },
   );
+}
+
+/**
+ * The id of a new user, which follows from the subject of its tokens if there are any: so the backend of an application can
+ * name its users before they come.
+ *
+ * @throws ValidationFailure 422
+ */
+function identityOf(
+  body: z.output<typeof createUserBody>,
+  { commandId, organizationId }: CommandContext,
+): Pick<UserCreated, 'id' | 'subject'> {
+  const { external_id: id = null, issuer = null } = body;
+  if (id === null && issuer === null) return { id: commandId };
+  if (id === null) throw invalid(['body', 'external_id'], 'Field required', body, 'missing');
+  if (issuer === null) throw invalid(['body', 'issuer'], 'Field required', body, 'missing');
+  return { id: userIdOf({ organizationId, issuer, subject: id }), subject: { issuer, id } };
 }

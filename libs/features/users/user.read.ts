@@ -15,11 +15,11 @@ import {
   type UserState,
 } from './user.ts';
 
-type UserFacets = { readonly is_active: boolean };
+type UserFacets = { readonly is_active: boolean; readonly external_id: string | null };
 
 export const userEntity = entity<UserState, UserEvent, UserFacets>({
   category: USER,
-  version: 1,
+  version: 2,
   codec: userCodec,
   fold: userFold,
   resource: (user) => ({
@@ -27,13 +27,15 @@ export const userEntity = entity<UserState, UserEvent, UserFacets>({
     organization_id: user.organizationId,
     display_name: user.displayName,
     email: user.email,
+    external_id: user.subject?.id ?? null,
+    issuer: user.subject?.issuer ?? null,
     image_url: user.imageUrl,
     is_active: user.deactivatedAt === null,
     deactivated_at: user.deactivatedAt,
     created_at: user.createdAt,
     modified: user.modified,
   }),
-  facets: (user) => ({ is_active: user.deactivatedAt === null }),
+  facets: (user) => ({ is_active: user.deactivatedAt === null, external_id: user.subject?.id ?? null }),
 });
 
 /** An active user, as other features need to know one. */

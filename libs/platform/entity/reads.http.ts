@@ -8,6 +8,7 @@ import {
   eventStreamQuery,
   eventStreamResponse,
   type HttpApp,
+  type MemberRoute,
   pageMetaSchema,
   pageQuery,
   type PageQuery,
@@ -26,6 +27,8 @@ interface Operation {
   readonly description?: string;
   /** Default: that of all reads. */
   readonly scope?: string;
+  /** Default: closed to members. */
+  readonly members?: MemberRoute;
 }
 
 /** A request for one entity, or for the list; `query` and `params` hold what the declaration names. */
@@ -88,14 +91,17 @@ export function declareReads<
 >(app: HttpApp, replies: EntityReplies<State, E, F, R>, reads: EntityReads<State, F, Own, Filters>): void {
   const { path, params, schema, query: own, list, one, events } = reads;
   const options =
-    ({ scope = reads.scope ?? 'read', operationId, summary, description }: Operation) =>
+    ({ scope = reads.scope ?? 'read', operationId, summary, description, members }: Operation) =>
     <Schema extends object>(more: Schema) =>
-      routesTagged(reads.tag).requiring(scope)({
-        operationId,
-        summary,
-        ...(description !== undefined && { description }),
-        ...more,
-      });
+      routesTagged(reads.tag).requiring(scope)(
+        {
+          operationId,
+          summary,
+          ...(description !== undefined && { description }),
+          ...more,
+        },
+        members,
+      );
   const organizationOf = async (request: Pick<FastifyRequest, 'principal' | 'params' | 'query'>) =>
     reads.organizationOf?.(request as ReadRequest<Own>) ?? request.principal.organizationId;
   const onePath = `${path}/:id`;

@@ -13,8 +13,11 @@ interface Ids {
   readonly interaction: string;
   readonly participant: string;
   readonly run: string;
+  readonly media: string;
+  /** Of ada. */
+  readonly upload: string;
 }
-type Request = (ids: Ids) => Pick<Call, 'method' | 'url' | 'body'>;
+type Request = (ids: Ids) => Pick<Call, 'method' | 'url' | 'body' | 'headers'>;
 
 const of = (method: Call['method'], path: (ids: Ids) => string, body?: object): Request => {
   return (ids) => ({ method, url: `/api/v1/${path(ids)}`, ...(body && { body }) });
@@ -54,6 +57,17 @@ const IN_CHANNELS: Record<string, Request> = {
   ),
   getRun: of('GET', ({ run }) => `runs/${run}`),
   cancelRun: of('POST', ({ run }) => `runs/${run}/cancel`),
+  listMedia: of('GET', ({ channel }) => `media?community=${channel}`),
+  getMedia: of('GET', ({ media }) => `media/${media}`),
+  deleteMedia: of('DELETE', ({ media }) => `media/${media}`),
+  createMedia: (ids) => of('POST', () => 'media', { name: 'a file', channel: ids.channel })(ids),
+  uploadMedia: of('POST', ({ channel }) => `media/uploads?channel=${channel}`, { file: 'content' }),
+  getMediaUpload: of('GET', ({ upload }) => `media/uploads/${upload}`),
+  continueMediaUpload: (ids) => ({
+    ...of('PATCH', ({ upload }) => `media/uploads/${upload}`, { more: 'content' })(ids),
+    headers: { 'content-type': 'application/offset+octet-stream', 'upload-offset': '0' },
+  }),
+  cancelMediaUpload: of('DELETE', ({ upload }) => `media/uploads/${upload}`),
 };
 function route(name: string): Request {
   const request = IN_CHANNELS[name];
@@ -83,8 +97,8 @@ beforeAll(async () => {
 afterAll(() => api?.stop());
 
 const userId = (subject: string) => userIdOf({ organizationId: api.organizationId, issuer: shop.issuer, subject });
-const call = (key: string | undefined, request: Pick<Call, 'method' | 'url' | 'body'>, headers = {}) =>
-  api.call({ ...request, key, headers });
+const call = (key: string | undefined, request: Pick<Call, 'method' | 'url' | 'body' | 'headers'>, headers = {}) =>
+  api.call({ ...request, key, headers: { ...request.headers, ...headers } });
 
 async function channelOf(...subjects: string[]): Promise<Ids> {
   const agent = await call(api.rootKey, {
@@ -130,7 +144,21 @@ async function channelOf(...subjects: string[]): Promise<Ids> {
     },
     data,
   );
-  return { channel: channel.id, interaction: posted.json.id, participant: bobsRecord, run };
+  const item = { method: 'POST', url: '/api/v1/media', body: { name: 'plan', channel: channel.id } } as const;
+  const media = (await call(api.rootKey, item)).json.id;
+  const upload = await call(
+    await shop.token(subjects[0] ?? ''),
+    { method: 'POST', url: `/api/v1/media/uploads?channel=${channel.id}` },
+    { 'upload-length': '100' },
+  );
+  return {
+    channel: channel.id,
+    interaction: posted.json.id,
+    participant: bobsRecord,
+    run,
+    media,
+    upload: upload.json.id,
+  };
 }
 
 const nowhere: Ids = {
@@ -138,6 +166,8 @@ const nowhere: Ids = {
   interaction: interactionId({ channelId: newId(), sequence: 2 as ChannelSequence }),
   participant: newId(),
   run: newId(),
+  media: newId(),
+  upload: newId(),
 };
 
 /** Status and body, without ids that the request itself names. */
@@ -253,6 +283,38 @@ describe('members', () => {
     expect(await change('complete', { content: [result] })).toMatchObject({ status: 403 });
     expect(await change('fail', { reason: 'x' }, tokens.bob)).toMatchObject({ status: 403 });
     expect(await change('complete', {})).toMatchObject({ status: 200 });
+  });
+
+  it('upload files to channels, and their addresses end with the participation', async () => {
+    const ids = await channelOf('ada', 'bob');
+    const uploaded = await call(tokens.bob, route('uploadMedia')(ids));
+    expect(uploaded).toMatchObject({ status: 200 });
+    const item = { method: 'GET', url: `/api/v1/media/${uploaded.json.id}` } as const;
+    const list = await call(tokens.ada, route('listMedia')(ids));
+    expect(list.json.items.map((one: { id: string }) => one.id)).toContain(uploaded.json.id);
+    const fileOf = async (key: string) => new URL((await call(key, item)).json.file_url).pathname;
+    const [adas, bobs, roots] = [await fileOf(tokens.ada), await fileOf(tokens.bob), await fileOf(api.rootKey)];
+    const base = await api.listen();
+    const read = async (path: string) => (await fetch(new URL(path, base))).status;
+    expect([await read(adas), await read(bobs)]).toEqual([200, 200]);
+    // The creator deletes an item, nobody else.
+    expect(await call(tokens.ada, { ...item, method: 'DELETE' })).toMatchObject({ status: 404 });
+    const elsewhere = { method: 'POST', url: '/api/v1/media', body: { name: 'x' } } as const;
+    expect(await call(tokens.ada, elsewhere)).toMatchObject({ status: 404 });
+    const graph = await call(api.rootKey, { method: 'POST', url: '/api/v1/knowledge', body: { name: 'graph' } });
+    const into = (id: string) => ({
+      ...elsewhere,
+      body: { channel: ids.channel, knowledge_graph: id },
+    });
+    const [known, unknown] = [await call(tokens.ada, into(graph.json.id)), await call(tokens.ada, into(nowhere.media))];
+    expect(known.status).toBe(422);
+    expect(known.bytes.replaceAll(graph.json.id, nowhere.media)).toBe(unknown.bytes);
+    const limited = await shop.token('ada', { parley_scopes: ['read', 'write'] });
+    for (const name of ['uploadMedia', 'createMedia', 'getMediaUpload', 'continueMediaUpload', 'cancelMediaUpload']) {
+      expect(await call(limited, route(name)(ids))).toMatchObject({ status: 403, json: { code: 'missing_scope' } });
+    }
+    await call(api.rootKey, route('removeChannelParticipant')({ ...ids, participant: bobsRecord }));
+    expect([await read(adas), await read(bobs), await read(roots)]).toEqual([200, 404, 200]);
   });
 
   it('with a narrowed token only read', async () => {

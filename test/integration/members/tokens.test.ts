@@ -98,6 +98,21 @@ describe('a token', () => {
     ]);
   });
 
+  it('is of the user that the backend has created for its subject', async () => {
+    const signer = await Signer.create('EdDSA', newIssuer());
+    await register(api, signer, { creates_users: false });
+    const body = { external_id: 'linus', issuer: signer.issuer, display_name: 'Linus' };
+    const created = await root('POST', '/api/v1/users', body);
+    expect(created.json).toMatchObject({ external_id: 'linus', issuer: signer.issuer, display_name: 'Linus' });
+    expect((await root('POST', '/api/v1/users', { ...body, display_name: 'x' })).json).toEqual(created.json);
+    expect((await root('GET', '/api/v1/users?external_id=linus')).json.items).toEqual([created.json]);
+    expect(await root('POST', '/api/v1/users', { external_id: 'linus' })).toMatchObject({ status: 422 });
+    const participants = [{ type: 'authenticated_user', user_id: created.json.id }];
+    const channel = await root('POST', '/api/v1/channels', { name: 'for Linus', participants });
+    const list = await ask(await signer.token('linus'));
+    expect(list.json.items).toEqual([expect.objectContaining({ id: channel.json.id })]);
+  });
+
   it('of another organization that registered the same issuer is one of that organization', async () => {
     const issuer = newIssuer();
     const [own, foreign] = [await Signer.create('EdDSA', issuer, 'k'), await Signer.create('EdDSA', issuer, 'k')];

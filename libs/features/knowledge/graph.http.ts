@@ -19,11 +19,11 @@ import {
   updateGraphBody,
 } from './graph.schemas.ts';
 import { decideDelete, decideEndEdge, decideUpdate, type GraphEvent, type GraphState } from './graph.ts';
-import type { GraphIndex } from './search/index.ts';
+import type { GraphSearch } from './search/index.ts';
 
 export interface GraphRouteParts {
   readonly graphs: Graphs;
-  readonly index: GraphIndex;
+  readonly index: GraphSearch;
 }
 
 type Replies = EntityReplies<GraphState, GraphEvent, GraphFacets>;

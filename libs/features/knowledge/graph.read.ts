@@ -16,7 +16,7 @@ import {
 
 import { appendsOf, type FactsToLearn } from './facts.ts';
 import { GRAPH, type Graph, graphCodec, type GraphEvent, graphFold, type GraphState } from './graph.ts';
-import type { GraphCounts, GraphIndex } from './search/index.ts';
+import type { GraphCounts, GraphSearch } from './search/index.ts';
 
 export type GraphFacets = { readonly name: string };
 
@@ -41,8 +41,8 @@ const NO_FACTS: GraphCounts = { nodes: 0, edges: 0, documents: 0 };
 /** About 2 MB. */
 const MAX_REMEMBERED = 10_000;
 
-/** Graphs as the API answers them: with the counts at their revisions. Throws the faults of `GraphIndex`. */
-export function withCounts(index: Pick<GraphIndex, 'counts'>): Presentation<Graph> {
+/** Graphs as the API answers them: with the counts at their revisions. Throws the faults of `GraphSearch`. */
+export function withCounts(index: Pick<GraphSearch, 'counts'>): Presentation<Graph> {
   // Counts as of a revision never change. A list of graphs would otherwise open the index of each.
   const remembered = new LRUCache<string, GraphCounts>({ max: MAX_REMEMBERED });
   const countsOf = async ({ id, changedRevision }: Graph): Promise<GraphCounts> => {

@@ -9,7 +9,7 @@ import type { FactsToLearn } from './facts.ts';
 import { graphRoutes } from './graph.http.ts';
 import { graphEntity, type GraphResult, Graphs } from './graph.read.ts';
 import type { SearchableGraphs } from './quotes/research.ts';
-import { openGraphIndex, searchRoutes } from './search/index.ts';
+import { openGraphSearch, searchRoutes } from './search/index.ts';
 
 export type { EdgeToLearn, FactsToLearn, NodeToLearn } from './facts.ts';
 export { graphEntity } from './graph.read.ts';
@@ -36,7 +36,7 @@ export interface Knowledge extends SearchableGraphs {
     documentId: EntityId,
     beforeRevision: number | null,
   ): Promise<GraphResult>;
-  /** To be called after much was learned. See `GraphIndex.prepare`. */
+  /** To be called after much was learned. See `GraphSearch.prepare`. */
   prepareSearch(graphId: EntityId): void;
 }
 
@@ -48,7 +48,7 @@ export function openKnowledge(
   embedding: EmbeddingConfig | null,
 ): Knowledge & { routes(app: HttpApp): void } {
   const graphs = new Graphs(core);
-  const index = openGraphIndex(core, embedding);
+  const index = openGraphSearch(core, embedding);
   const knowledge: Knowledge = {
     graph: (organizationId, id) => graphs.find(organizationId, id),
     learn: (context, id, facts) => graphs.learn(context, id, facts),

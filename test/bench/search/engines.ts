@@ -8,7 +8,7 @@ import { DatabaseSync } from 'node:sqlite';
 import MiniSearch from 'minisearch';
 
 import type { FactsLearned } from '#libs/features/knowledge/graph.ts';
-import { OneGraphIndex } from '#libs/features/knowledge/search/one-graph-index.ts';
+import { GraphIndex } from '#libs/features/knowledge/search/graph-index.ts';
 import { queryWords } from '#libs/features/knowledge/search/tokens.ts';
 
 import type { JudgedQuestion } from './collections.ts';
@@ -41,9 +41,9 @@ function* nodesOf(documents: readonly FactsLearned[]): Iterable<IndexedNode> {
 /** An index of the documents' facts. */
 export function indexOf(
   documents: readonly FactsLearned[],
-  ...[path, vectors]: ConstructorParameters<typeof OneGraphIndex>
-): OneGraphIndex {
-  const index = new OneGraphIndex(path, vectors);
+  ...[path, vectors]: ConstructorParameters<typeof GraphIndex>
+): GraphIndex {
+  const index = new GraphIndex(path, vectors);
   const events = documents.map((data, revision) => {
     const event = { type: 'FactsLearned.v1' as const, data };
     return { revision, id: `event-${revision}`, atMs: revision, event };
@@ -54,7 +54,7 @@ export function indexOf(
 
 /** The documents of the nodes that a search finds, in their order, each once. */
 export function documentsOf(
-  index: OneGraphIndex,
+  index: GraphIndex,
   query: string,
   more: { readonly limit: number; readonly vector?: Float32Array | null },
 ): readonly string[] {

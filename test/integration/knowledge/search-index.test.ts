@@ -18,9 +18,9 @@ import { afterAll, describe, expect, it } from 'vitest';
 
 import type { GraphEvent } from '#libs/features/knowledge/graph.ts';
 import { isUnusable } from '#libs/features/knowledge/search/index-file.ts';
-import type { IndexedEvent } from '#libs/features/knowledge/search/index-writer.ts';
-import { OneGraphIndex } from '#libs/features/knowledge/search/one-graph-index.ts';
-import { OpenIndexes } from '#libs/features/knowledge/search/open-indexes.ts';
+import type { IndexedEvent } from '#libs/features/knowledge/search/event-writer.ts';
+import { GraphIndex } from '#libs/features/knowledge/search/graph-index.ts';
+import { IndexCache } from '#libs/features/knowledge/search/index-cache.ts';
 import { rounds } from '#test/support/rounds.ts';
 
 import { edge, learned, node } from './graph-facts.ts';
@@ -37,8 +37,8 @@ const HOUR_MS = 3_600_000;
 const numbered = (events: readonly GraphEvent[]): IndexedEvent[] =>
   events.map((event, revision) => ({ revision, id: `event-${revision}`, atMs: START_MS + revision * HOUR_MS, event }));
 
-function indexOf(events: readonly GraphEvent[], path = newPath()): OneGraphIndex {
-  const index = new OneGraphIndex(path);
+function indexOf(events: readonly GraphEvent[], path = newPath()): GraphIndex {
+  const index = new GraphIndex(path);
   index.write(numbered(events));
   return index;
 }
@@ -49,14 +49,14 @@ interface Options {
   readonly validAtMs?: number;
 }
 
-function ask(index: OneGraphIndex, query: string, { limit = 50, asOf, validAtMs }: Options = {}) {
+function ask(index: GraphIndex, query: string, { limit = 50, asOf, validAtMs }: Options = {}) {
   const question = { query, limit, validAtMs: validAtMs ?? null, asOf: asOf ?? null };
   return index.search({ ...question, nowMs: START_MS + 1_000_000 * HOUR_MS });
 }
 
-const nodeNames = (index: OneGraphIndex, query: string, options?: Options) =>
+const nodeNames = (index: GraphIndex, query: string, options?: Options) =>
   ask(index, query, options)?.nodes.map(({ name }) => name);
-const facts = (index: OneGraphIndex, query: string, options?: Options) =>
+const facts = (index: GraphIndex, query: string, options?: Options) =>
   ask(index, query, options)?.edges.map(({ fact }) => fact);
 
 describe('a query', () => {
@@ -396,7 +396,7 @@ it('an answer as of a sequence is the answer of then, however the events were wr
   fc.assert(
     fc.property(fc.array(someEvent, { minLength: 1, maxLength: 12 }), (events) => {
       const path = newPath();
-      const [growing, beside, atOnce] = [new OneGraphIndex(path), new OneGraphIndex(path), indexOf(events)];
+      const [growing, beside, atOnce] = [new GraphIndex(path), new GraphIndex(path), indexOf(events)];
       const all = numbered(events);
       const then = all.map((event, at) => {
         // Another process may write to the file as well.
@@ -433,7 +433,7 @@ it('single-valued relations end at the next edge with another target, whatever i
         const lives = edge('Ada', one.place, `in ${one.place} ${one.start}`, { validAt, isSingleValued: true });
         return learned([], { document: one.by, revision, edges: [lives] });
       });
-      const index = new OneGraphIndex(newPath());
+      const index = new GraphIndex(newPath());
       // In the order in which they were first learnt, with the times of their statements that are left.
       const edges = new Map<string, { place: string; start: number | null; statedAt: [by: string, at: number][] }>();
       for (const [at, event] of numbered(events).entries()) {
@@ -464,7 +464,7 @@ it('single-valued relations end at the next edge with another target, whatever i
   );
 }, 60_000);
 
-const answersOf = (index: OneGraphIndex, validAtMs: number, asOf?: { readonly sequence: number }) =>
+const answersOf = (index: GraphIndex, validAtMs: number, asOf?: { readonly sequence: number }) =>
   QUERIES.map((query) => ask(index, query, { validAtMs, ...(asOf && { asOf }) }));
 
 describe('a file', () => {
@@ -483,7 +483,7 @@ describe('a file', () => {
     damage(path);
     let failure: unknown;
     try {
-      const index = new OneGraphIndex(path);
+      const index = new GraphIndex(path);
       ask(index, 'thing');
       index.close();
     } catch (error) {
@@ -505,7 +505,7 @@ describe('a file', () => {
     const database = new DatabaseSync(path);
     database.exec(sql);
     database.close();
-    const index = new OneGraphIndex(path);
+    const index = new GraphIndex(path);
     let failure: unknown;
     try {
       ask(index, 'thing');
@@ -522,7 +522,7 @@ describe('a file', () => {
     const database = new DatabaseSync(path);
     database.exec(`update posting set data = zeroblob(length(data))`);
     database.close();
-    const index = new OneGraphIndex(path);
+    const index = new GraphIndex(path);
     let failure: unknown;
     try {
       index.write(numbered([...events, learned([node('thing 2000', 'about many things')])]));
@@ -539,7 +539,7 @@ describe('a file', () => {
   });
 
   it('stays open with a limited number of others', () => {
-    const indexes = new OpenIndexes({ folder: join(folder, 'open'), maxOpen: 2, maxBytes: 1e9 });
+    const indexes = new IndexCache({ folder: join(folder, 'open'), maxOpen: 2, maxBytes: 1e9 });
     for (const id of ['a', 'b', 'c']) indexes.use(id, (index) => index.write(numbered(events)));
     expect(indexes.measures.count).toBe(2);
     expect(indexes.use('a', (index) => index.progress())).toEqual({ revision: 0, event: 'event-0' });
@@ -548,7 +548,7 @@ describe('a file', () => {
   });
 
   it('counts the pages of it that SQLite keeps in memory', () => {
-    const indexes = new OpenIndexes({ folder: join(folder, 'pages'), maxOpen: 9, maxBytes: 1_000_000 });
+    const indexes = new IndexCache({ folder: join(folder, 'pages'), maxOpen: 9, maxBytes: 1_000_000 });
     for (const id of ['a', 'b', 'c', 'd']) indexes.use(id, (index) => index.write(numbered(events)));
     const size = statSync(join(folder, 'pages', 'a.sqlite')).size;
     expect(size).toBeGreaterThan(300_000);
@@ -559,7 +559,7 @@ describe('a file', () => {
 
   it('of a graph that was deleted is gone, and so are its vectors', () => {
     const of = join(folder, 'deleted');
-    const indexes = new OpenIndexes({ folder: of, maxOpen: 9, maxBytes: 1e9, vectors: { key: 'm', minSimilarity: 0 } });
+    const indexes = new IndexCache({ folder: of, maxOpen: 9, maxBytes: 1e9, vectors: { key: 'm', minSimilarity: 0 } });
     for (const id of ['a', 'ab']) {
       indexes.use(id, (index) => index.write(numbered(events)));
       indexes.use(id, (index) => index.missingVectors(1));
@@ -574,7 +574,7 @@ describe('a file', () => {
 
   it('that was not used for 30 days is deleted, unless it is open', () => {
     const of = join(folder, 'unused');
-    const indexes = new OpenIndexes({ folder: of, maxOpen: 9, maxBytes: 1e9 });
+    const indexes = new IndexCache({ folder: of, maxOpen: 9, maxBytes: 1e9 });
     for (const id of ['old', 'new', 'open']) indexes.use(id, (index) => index.write(numbered(events)));
     indexes.close();
     indexes.use('open', (index) => index.progress());

@@ -37,7 +37,7 @@ export interface SearchableGraphs {
   graph(organizationId: EntityId, id: EntityId): Promise<Graph | null>;
   /**
    * Null for a missing or deleted graph, one of another organization, or before the first event of the graph. See
-   * `GraphIndex` for errors.
+   * `GraphSearch` for errors.
    */
   search(organizationId: EntityId, graphId: EntityId, question: Question): Promise<SearchResult | null>;
   /** Nodes and edges by their ids: those that the graph has. Null without the graph, as `search`. */

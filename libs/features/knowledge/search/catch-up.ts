@@ -5,8 +5,8 @@ import { type EventStore, type StoredEvent, textOf } from '#libs/platform/events
 
 import { GRAPH, graphCodec } from '../graph.ts';
 
-import type { IndexedEvent } from './index-writer.ts';
-import { type SearchThread, UnusableIndex } from './search-thread.ts';
+import type { IndexedEvent } from './event-writer.ts';
+import { type SearchThread, UnusableIndex } from './thread-client.ts';
 import type { Progress } from './thread-messages.ts';
 
 /** Of one transaction. Larger ones write fewer blocks, and keep other graphs of the thread waiting for longer. */

@@ -8,7 +8,7 @@ import type { Metrics } from '#libs/platform/telemetry/index.ts';
 
 import { type EmbeddingEndpoint, EndpointFailure } from './embedding-endpoint.ts';
 import type { MissingVector } from './graph-vectors.ts';
-import type { SearchThread } from './search-thread.ts';
+import type { SearchThread } from './thread-client.ts';
 
 /** Texts of one request: about 20,000 tokens at most. */
 const BATCH = 32;

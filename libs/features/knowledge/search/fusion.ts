@@ -1,5 +1,5 @@
 import type { Columns } from './columns.ts';
-import type { Ranked, Ranking } from './best.ts';
+import type { Ranked, Ranking } from './top-items.ts';
 
 /** How slowly the share of a place falls, as in "Reciprocal Rank Fusion" (Cormack et al. 2009). */
 const FLATNESS = 60;

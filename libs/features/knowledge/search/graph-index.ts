@@ -1,130 +1,181 @@
-/* Port: the facts of graphs, indexed by the streams of the graphs; its questions and its answers. */
-import type { Timestamp } from '#libs/kernel/clock.ts';
-import type { StreamRevision } from '#libs/kernel/event.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { streamRevision } from '#libs/kernel/event.ts';
+
+import { Columns, EDGE, NODE, type Point } from './columns.ts';
+import {
+  type FactIds,
+  type FoundEdge,
+  type FoundNode,
+  type GraphCounts,
+  MAX_LIMIT,
+  type PastGraph,
+  type PlannedPoint,
+  type PlannedQuestion,
+  type SearchResult,
+} from './graph-search.ts';
+import { fused } from './fusion.ts';
+import { GraphVectors, type MissingVector } from './graph-vectors.ts';
+import { IndexFile } from './index-file.ts';
+import { type IndexedEvent, writeEvents } from './event-writer.ts';
+import { variantsOf } from './query-terms.ts';
+import { Ranker, type Rankings } from './ranking.ts';
+import { descriptionAt, isoTime, readById, readEdge, readNode } from './records.ts';
+import { queryWordCounts } from './tokens.ts';
 
 /**
- * Callers check that the graph belongs to the organization and is not deleted.
- *
- * Guarantees: every answer reflects all events that were in the stream before the call. The same question about the same
- * events has the same answer in every process; with `asOf`, also after later events. With vectors, these must be the same
- * too: they follow the events, and processes may have computed them differently far.
- *
- * All methods throw `Fault`: `store_unavailable`, `not_caught_up` when an index takes longer to build, `overloaded`.
+ * The index of one graph: a fold of its events, in a file that other processes may read and write at the same time.
+ * Every answer is of one state of the file. Errors of all methods: those of SQLite.
  */
-export interface GraphIndex {
-  /** Null where `asOf` is before the first event of the graph. */
-  search(graphId: EntityId, question: Question): Promise<SearchResult | null>;
-  /** Null where `point` is before the first event of the graph. */
-  past(graphId: EntityId, point: GraphPoint): Promise<PastGraph | null>;
-  /** The counts as of a revision of the stream, which belong to its `ETag`. */
-  counts(graphId: EntityId, revision: StreamRevision): Promise<GraphCounts>;
-  /** Those nodes and edges that the graph has, in the order of the ids. */
-  facts(
-    graphId: EntityId,
-    ids: FactIds,
-  ): Promise<{ readonly nodes: readonly FoundNode[]; readonly edges: readonly FoundEdge[] }>;
-  /** Brings the index of this process up to date in the background, so that the next question waits less. */
-  prepare(graphId: EntityId): void;
-  /** Deletes what this process has of a deleted graph. Never rejects. */
-  remove(graphId: EntityId): Promise<void>;
-  close(): Promise<void>;
+export class GraphIndex {
+  readonly #file: IndexFile;
+  readonly #columns = new Columns();
+  readonly #vectors: GraphVectors | null;
+  readonly #minSimilarity: number;
+
+  /** @param vectors path of their file; null: words alone are compared */
+  constructor(path: string, vectors: { readonly path: string; readonly minSimilarity: number } | null = null) {
+    this.#file = new IndexFile(path);
+    this.#vectors = vectors && new GraphVectors(vectors.path);
+    this.#minSimilarity = vectors?.minSimilarity ?? 0;
+  }
+
+  /** Memory, with that for pages of the files. */
+  get bytes(): number {
+    return this.#columns.bytes + this.#file.cacheBytes + (this.#vectors?.bytes ?? 0);
+  }
+
+  close(): void {
+    this.#file.close();
+    this.#vectors?.close();
+  }
+
+  /** Of the last event in the index; -1 for none. */
+  progress(): { readonly revision: number; readonly event: string } {
+    return this.#read(({ revision, event }) => ({ revision, event }));
+  }
+
+  /** Does nothing for events that are in the index already. @param events of consecutive revisions */
+  write(events: readonly IndexedEvent[]): void {
+    writeEvents(this.#file, events);
+  }
+
+  /** Null where the point is before the first event. */
+  search(question: PlannedQuestion): SearchResult | null {
+    const { limit, validAtMs, asOf, nowMs } = question;
+    return this.#read((columns) => {
+      const revision = asOf === null ? columns.revision : revisionOf(columns, asOf);
+      if (revision < 0) return null;
+      const timeMs = validAtMs ?? (asOf === null ? nowMs : 'atMs' in asOf ? asOf.atMs : columns.timeOf(revision));
+      const point = { revision, timeMs };
+      const { ranking, found } = this.#ranked(question, point, Math.min(limit, MAX_LIMIT));
+      const [nodes, edges] = found;
+      const index = { file: this.#file, columns, point };
+      return {
+        ranking,
+        total_nodes: nodes.total,
+        total_edges: edges.total,
+        nodes: present(nodes.best.map(({ item, row }) => readNode(index, item, row))),
+        edges: present(edges.best.map(({ item, row }) => readEdge(index, item, row))),
+      };
+    });
+  }
+
+  /** Null where the point is before the first event. */
+  past(point: PlannedPoint): PastGraph | null {
+    return this.#read((columns) => {
+      const revision = revisionOf(columns, point);
+      if (revision < 0) return null;
+      const modified = isoTime(columns.timeOf(revision));
+      return { revision: streamRevision(revision), modified, ...descriptionAt(this.#file, revision) };
+    });
+  }
+
+  #ranked({ query, vector = null }: PlannedQuestion, point: Point, limit: number): RankedAnswer {
+    const columns = this.#columns;
+    const index = { file: this.#file, columns };
+    const ranker = (most: number) => new Ranker(this.#file, columns, { point, limit: most });
+    if (isOpen(query)) return { ranking: 'newest', found: ranker(limit).newest() };
+    const words = this.#variants(query, point);
+    const minSimilarity = this.#minSimilarity;
+    const nearest = vector === null ? null : (this.#vectors?.nearest(index, point, { vector, minSimilarity }) ?? null);
+    if (nearest === null) return { ranking: 'words', found: ranker(limit).matching({ words, query }) };
+    const [nodes, edges] = ranker(MAX_LIMIT).matching({ words, query, nearest });
+    const found = [
+      fused(nodes, nearest[NODE], { limit, columns }),
+      fused(edges, nearest[EDGE], { limit, columns }),
+    ] as const;
+    return { ranking: 'words_and_vectors', found };
+  }
+
+  /** Texts of facts without a vector; none where vectors are not used. Errors: also those of their file. */
+  missingVectors(limit: number): readonly MissingVector[] {
+    return this.#read((columns) => this.#vectors?.missing({ file: this.#file, columns }, limit) ?? []);
+  }
+
+  /** As {@link missingVectors}. @param vectors null for texts that the endpoint refuses */
+  addVectors(vectors: readonly (readonly [key: string, vector: Float32Array | null])[]): void {
+    this.#read((columns) => this.#vectors?.add({ file: this.#file, columns }, vectors));
+  }
+
+  /** Facts that are present at a revision, or at the end of the index if that is earlier. */
+  counts(atRevision: number): GraphCounts {
+    return this.#read((columns) => {
+      const revision = Math.min(atRevision, columns.revision);
+      const items = new Uint8Array(columns.items);
+      const documents = new Set<number>();
+      const counts = [0, 0];
+      for (let row = columns.lastRowAt(revision); row >= 0; row--) {
+        if (!columns.isPresent(row, revision)) continue;
+        const item = columns.item[row] ?? 0;
+        documents.add(columns.document[row] ?? -1);
+        if (items[item] === 0) counts[columns.kind[item] ?? 0]! += 1;
+        items[item] = 1;
+      }
+      documents.delete(-1);
+      return { nodes: counts[NODE] ?? 0, edges: counts[EDGE] ?? 0, documents: documents.size };
+    });
+  }
+
+  /** Those that are present, in the order of the ids. */
+  facts({ nodes, edges }: FactIds): { readonly nodes: readonly FoundNode[]; readonly edges: readonly FoundEdge[] } {
+    return this.#read((columns) => {
+      const index = { file: this.#file, columns, point: { revision: columns.revision, timeMs: Infinity } };
+      const found = (ids: readonly string[]) => present(ids.map((id) => readById(index, id)));
+      return {
+        nodes: found(nodes).filter((one): one is FoundNode => !('fact' in one)),
+        edges: found(edges).filter((one): one is FoundEdge => 'fact' in one),
+      };
+    });
+  }
+
+  #variants(query: string, { revision }: Point) {
+    const lastRow = this.#columns.lastRowAt(revision);
+    return [...queryWordCounts(query)]
+      .map(([word, count]) => ({ count, variants: variantsOf(this.#file, word, lastRow) }))
+      .filter(({ variants }) => variants.length > 0);
+  }
+
+  #read<T>(work: (columns: Columns) => T): T {
+    return this.#file.read(() => {
+      this.#columns.refresh(this.#file);
+      return work(this.#columns);
+    });
+  }
 }
 
-/** A document that a fact comes from. */
-export interface FoundSource {
-  readonly document_id: string;
-  readonly name: string;
-  readonly url: string | null;
-  /** Text of the document around the fact; null where the fact has no place in it. */
-  readonly passage: string | null;
+interface RankedAnswer {
+  readonly ranking: SearchResult['ranking'];
+  readonly found: Rankings;
 }
 
-/** A node as search answers it (section 2.9 of the contract, and its sources). */
-export interface FoundNode {
-  readonly uuid: string;
-  readonly name: string;
-  readonly summary: string | null;
-  readonly labels: readonly string[];
-  /** When the graph first learnt it. */
-  readonly created_at: string;
-  /** Empty for facts that were written through the API. */
-  readonly sources: readonly FoundSource[];
+function isOpen(query: string): boolean {
+  const text = query.length < 100 ? query.trim() : query;
+  return text === '' || text === '*';
 }
 
-export interface FoundEdge {
-  readonly uuid: string;
-  readonly fact: string;
-  readonly source_node_uuid: string;
-  readonly target_node_uuid: string;
-  readonly name: string | null;
-  readonly created_at: string;
-  readonly valid_at: string | null;
-  readonly invalid_at: string | null;
-  readonly sources: readonly FoundSource[];
+function revisionOf(columns: Columns, asOf: PlannedPoint): number {
+  return 'atMs' in asOf ? columns.revisionAt(asOf.atMs) : Math.min(asOf.sequence - 1, columns.revision);
 }
 
-/** Results of a kind in one answer. */
-export const MAX_LIMIT = 50;
-
-export interface Question {
-  /** `*` or empty: the newest facts. */
-  readonly query: string;
-  /** Of nodes and edges separately. */
-  readonly limit: number;
-  /** Edges that were true at this time; default: now. */
-  readonly validAt?: string | undefined;
-  /** What the graph held at this point; default: now. */
-  readonly asOf?: GraphPoint | undefined;
-}
-
-/** A sequence of the graph's stream (0 is before anything; one after its end is its end), or an RFC 3339 time. */
-export type GraphPoint = { readonly sequence: number } | { readonly at: string };
-
-/** A graph as it was after an event. */
-export interface PastGraph {
-  readonly revision: StreamRevision;
-  readonly name: string;
-  readonly description: string | null;
-  /** Time of the event. */
-  readonly modified: Timestamp;
-}
-
-/** What the results are ordered by. */
-export const RANKINGS = ['newest', 'words', 'words_and_vectors'] as const;
-
-export interface SearchResult {
-  /** `words` also where the vectors are not at hand at present. */
-  readonly ranking: (typeof RANKINGS)[number];
-  readonly total_nodes: number;
-  readonly total_edges: number;
-  readonly nodes: readonly FoundNode[];
-  readonly edges: readonly FoundEdge[];
-}
-
-/** Facts that are learnt and not withdrawn, whether or not they are true now. */
-export interface GraphCounts {
-  readonly nodes: number;
-  readonly edges: number;
-  /** Documents that at least one of the facts comes from. */
-  readonly documents: number;
-}
-
-/** A point with its time in Unix milliseconds. */
-export type PlannedPoint = { readonly sequence: number } | { readonly atMs: number };
-
-/** A question with its times in Unix milliseconds. */
-export interface PlannedQuestion {
-  readonly query: string;
-  readonly limit: number;
-  readonly validAtMs: number | null;
-  readonly asOf: PlannedPoint | null;
-  readonly nowMs: number;
-  /** Of the query, with length 1; null: words alone are compared. */
-  readonly vector?: Float32Array | null;
-}
-
-export interface FactIds {
-  readonly nodes: readonly string[];
-  readonly edges: readonly string[];
+function present<T>(values: readonly (T | null)[]): T[] {
+  return values.filter((value): value is T => value !== null);
 }

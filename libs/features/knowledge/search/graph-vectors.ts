@@ -3,7 +3,7 @@ import { embeddedText, type FactText } from './embedded-text.ts';
 import { deleteIndexFile, type IndexFile, isUnusable, parseRow } from './index-file.ts';
 import type { Rankings } from './ranking.ts';
 import { VectorFile } from './vector-file.ts';
-import { Vectors } from './vectors.ts';
+import { VectorMemory } from './vector-memory.ts';
 
 /** A text that has no vector yet. */
 export interface MissingVector {
@@ -28,7 +28,7 @@ interface IndexRead {
 export class GraphVectors {
   readonly #path: string;
   #file: VectorFile | null = null;
-  #vectors = new Vectors();
+  #vectors = new VectorMemory();
   /** Vectors in a row that do not have the length of the graph's. */
   #misfits = 0;
 
@@ -91,7 +91,7 @@ export class GraphVectors {
     if (this.#misfits < MAX_MISFITS) return this.#misfits > 0;
     this.#misfits = 0;
     this.close();
-    this.#vectors = new Vectors();
+    this.#vectors = new VectorMemory();
     deleteIndexFile(this.#path);
     return false;
   }
@@ -104,7 +104,7 @@ export class GraphVectors {
       return this.#file;
     } catch (error) {
       this.close();
-      this.#vectors = new Vectors();
+      this.#vectors = new VectorMemory();
       if (isAgain || !isUnusable(error)) throw new VectorsUnavailable('vectors cannot be read', { cause: error });
       deleteIndexFile(this.#path);
       return this.#load({ file: index, columns }, true);

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { EmbeddingConfig } from '#libs/platform/config/index.ts';
 import type { Core } from '#libs/platform/runtime/index.ts';
 
-import type { GraphIndex } from './graph-index.ts';
-import { GraphIndexes } from './graph-indexes.ts';
+import type { GraphSearch } from './graph-search.ts';
+import { ThreadedGraphSearch } from './graph-search.threads.ts';
 
 export type {
   FactIds,
@@ -13,22 +13,22 @@ export type {
   FoundNode,
   FoundSource,
   GraphCounts,
-  GraphIndex,
+  GraphSearch,
   GraphPoint,
   PastGraph,
   Question,
   SearchResult,
-} from './graph-index.ts';
+} from './graph-search.ts';
 export { searchRoutes } from './search.http.ts';
 export { allowedTypos, typosBetween } from './query-terms.ts';
 export { isStopWord, queryWords, stemOf, wordsOf } from './tokens.ts';
 
 /** The indexes of this process, which closes them when it ends. */
-export function openGraphIndex(
+export function openGraphSearch(
   { store, metrics, log, cacheDir, closeFirst }: Core,
   embedding: EmbeddingConfig | null,
-): GraphIndex {
-  const indexes = new GraphIndexes({ store, metrics, log, folder: join(cacheDir, 'search'), embedding });
+): GraphSearch {
+  const indexes = new ThreadedGraphSearch({ store, metrics, log, folder: join(cacheDir, 'search'), embedding });
   closeFirst.push(() => indexes.close());
   return indexes;
 }

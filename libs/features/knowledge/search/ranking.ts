@@ -2,7 +2,7 @@
  * Ranks the items of a graph. Everything that a rank depends on is counted as of the point, so that a query as of the past
  * gives what it gave then.
  */
-import { Best, bestOfDocuments, type Ranked, type Ranking } from './best.ts';
+import { TopItems, bestOfDocuments, type Ranked, type Ranking } from './top-items.ts';
 import { type Columns, EDGE, NODE, type Point } from './columns.ts';
 import { FactScores, type QueryWord, Scratch } from './fact-scores.ts';
 import type { IndexFile } from './index-file.ts';
@@ -104,7 +104,7 @@ export class Ranker {
     return [...rows].map(([row]) => Number(row)).filter((row) => this.#columns.isPresent(row, this.#point.revision));
   }
 
-  #best(): Best {
-    return new Best(this.#limit, this.#columns.order);
+  #best(): TopItems {
+    return new TopItems(this.#limit, this.#columns.order);
   }
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 import { type Columns, EDGE, type Point } from './columns.ts';
-import type { FoundEdge, FoundNode, FoundSource, PastGraph } from './graph-index.ts';
+import type { FoundEdge, FoundNode, FoundSource, PastGraph } from './graph-search.ts';
 import { type IndexFile, parseRow, UnreadableRow } from './index-file.ts';
 
 /** Facts that a result is made of, the newest ones; and documents that it names. */

@@ -2,10 +2,10 @@
 import { parentPort, workerData } from 'node:worker_threads';
 
 import { isUnusable } from './index-file.ts';
-import { OpenIndexes } from './open-indexes.ts';
+import { IndexCache } from './index-cache.ts';
 import type { ThreadOptions, ThreadReply, ThreadRequest } from './thread-messages.ts';
 
-const indexes = new OpenIndexes(workerData as ThreadOptions);
+const indexes = new IndexCache(workerData as ThreadOptions);
 const BACKGROUND: ReadonlySet<ThreadRequest['kind']> = new Set(['missing-vectors', 'add-vectors']);
 const IDLE_CHECK_MS = 60_000;
 const REMOVAL_CHECK_MS = 24 * 60 * 60_000;

@@ -1,9 +1,9 @@
 /** Requests to the thread of indexes, and its replies. */
-import type { FactIds, PlannedPoint, PlannedQuestion } from './graph-index.ts';
-import type { IndexedEvent } from './index-writer.ts';
-import type { OpenIndexesOptions } from './open-indexes.ts';
+import type { FactIds, PlannedPoint, PlannedQuestion } from './graph-search.ts';
+import type { IndexedEvent } from './event-writer.ts';
+import type { IndexCacheOptions } from './index-cache.ts';
 
-export type ThreadOptions = OpenIndexesOptions;
+export type ThreadOptions = IndexCacheOptions;
 
 export type Task = { readonly graphId: string } & (
   | { readonly kind: 'progress' }

@@ -13,16 +13,16 @@ import type {
   FoundEdge,
   FoundNode,
   GraphCounts,
-  GraphIndex,
+  GraphSearch,
   GraphPoint,
   PastGraph,
   PlannedPoint,
   PlannedQuestion,
   Question,
   SearchResult,
-} from './graph-index.ts';
+} from './graph-search.ts';
 import { Embeddings, vectorsOf } from './embeddings.ts';
-import { SearchThread, UnusableIndex } from './search-thread.ts';
+import { SearchThread, UnusableIndex } from './thread-client.ts';
 import { searchMeasures, type SearchMeasures, type SearchPlatform } from './search-measures.ts';
 import type { Task } from './thread-messages.ts';
 
@@ -39,7 +39,7 @@ const MAX_WAIT_MS = 4_000;
 /** An index that another thread's death or a damaged file took is built again at most so often for one query. */
 const ATTEMPTS = 3;
 
-export interface GraphIndexesOptions extends SearchPlatform {
+export interface ThreadedGraphSearchOptions extends SearchPlatform {
   readonly store: Pick<EventStore, 'readStream'>;
   /** Folder of the files; it is created. Other processes may use it at the same time. */
   readonly folder: string;
@@ -53,7 +53,7 @@ export interface GraphIndexesOptions extends SearchPlatform {
 }
 
 /** Keeps the indexes of graphs in files of this machine, and answers from them in threads of its own. */
-export class GraphIndexes implements GraphIndex {
+export class ThreadedGraphSearch implements GraphSearch {
   readonly threads: readonly SearchThread[];
   readonly #catchUps: CatchUps;
   readonly #measures: SearchMeasures;
@@ -61,7 +61,7 @@ export class GraphIndexes implements GraphIndex {
   readonly #maxWaitMs: number;
   readonly #embeddings: Embeddings | null;
 
-  constructor(parts: GraphIndexesOptions) {
+  constructor(parts: ThreadedGraphSearchOptions) {
     const { store, folder, metrics, log, threads = usefulThreads(), maxOpen = MAX_OPEN, embedding = null } = parts;
     const { maxWaitMs = MAX_WAIT_MS } = parts;
     this.#maxWaitMs = maxWaitMs;
@@ -128,7 +128,7 @@ export class GraphIndexes implements GraphIndex {
     graphId: EntityId,
     ids: FactIds,
   ): Promise<{ readonly nodes: readonly FoundNode[]; readonly edges: readonly FoundEdge[] }> {
-    return this.#answer(graphId, () => ({ kind: 'facts', graphId, ids })) as ReturnType<GraphIndex['facts']>;
+    return this.#answer(graphId, () => ({ kind: 'facts', graphId, ids })) as ReturnType<GraphSearch['facts']>;
   }
 
   prepare(graphId: EntityId): void {

@@ -2,14 +2,14 @@ import { existsSync, mkdirSync, readdirSync, statSync, utimesSync } from 'node:f
 import { join } from 'node:path';
 
 import { deleteIndexFile } from './index-file.ts';
-import { OneGraphIndex } from './one-graph-index.ts';
+import { GraphIndex } from './graph-index.ts';
 
 /** Closed when they have not been used for this time. */
 const IDLE_MS = 5 * 60_000;
 /** Deleted when they have not been used for this time. */
 const UNUSED_MS = 30 * 24 * 60 * 60_000;
 
-export interface OpenIndexesOptions {
+export interface IndexCacheOptions {
   readonly folder: string;
   /** Limits of what stays open; the index in use may be larger. */
   readonly maxOpen: number;
@@ -19,17 +19,17 @@ export interface OpenIndexesOptions {
 }
 
 /** The open indexes of one thread. Those that were not used for longest are closed when there are too many. */
-export class OpenIndexes {
-  readonly #options: OpenIndexesOptions;
+export class IndexCache {
+  readonly #options: IndexCacheOptions;
   /** Least recently used first. */
-  readonly #open = new Map<string, { readonly index: OneGraphIndex; usedMs: number; bytes: number }>();
+  readonly #open = new Map<string, { readonly index: GraphIndex; usedMs: number; bytes: number }>();
 
-  constructor(options: OpenIndexesOptions) {
+  constructor(options: IndexCacheOptions) {
     this.#options = options;
   }
 
   /** @param graphId the id of an entity: letters, digits, `-` and `_`. Errors: those of SQLite */
-  use<T>(graphId: string, work: (index: OneGraphIndex) => T): T {
+  use<T>(graphId: string, work: (index: GraphIndex) => T): T {
     const open = this.#open.get(graphId) ?? { index: this.#openOne(graphId), usedMs: 0, bytes: 0 };
     this.#open.delete(graphId);
     this.#open.set(graphId, open);
@@ -97,10 +97,10 @@ export class OpenIndexes {
     for (const graphId of this.#open.keys()) this.#closeOne(graphId);
   }
 
-  #openOne(graphId: string): OneGraphIndex {
+  #openOne(graphId: string): GraphIndex {
     // It holds what organizations know. A cleaner of temporary folders may have removed it.
     mkdirSync(this.#options.folder, { recursive: true, mode: 0o700 });
-    const index = new OneGraphIndex(this.#pathOf(graphId), this.#vectorsOf(graphId));
+    const index = new GraphIndex(this.#pathOf(graphId), this.#vectorsOf(graphId));
     this.#markUsed(graphId);
     return index;
   }

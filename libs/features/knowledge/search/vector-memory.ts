@@ -3,7 +3,7 @@
  * with that of a query, one after the other, so memory and time have one limit.
  */
 import { withinMemory } from '#libs/platform/config/index.ts';
-import { Best, type Ranked } from './best.ts';
+import { TopItems, type Ranked } from './top-items.ts';
 import { type Columns, EDGE, type Point } from './columns.ts';
 import type { IndexFile } from './index-file.ts';
 import type { Rankings } from './ranking.ts';
@@ -16,7 +16,7 @@ export const NEAREST = 50;
 /** Numbers of the query: with those of 8 bits, sums of 4,096 products fit into 31 bits. */
 const MAX_QUERY_NUMBER = 2_047;
 
-export class Vectors {
+export class VectorMemory {
   readonly #maxBytes: number;
   /** Vectors in memory, by the keys of their texts; -1 for a text without one. */
   readonly #slots = new Map<string, number>();
@@ -143,7 +143,7 @@ export class Vectors {
       const item = columns.item[row] ?? 0;
       if (score > (best.get(item)?.score ?? -1)) best.set(item, { item, score, row });
     }
-    const [nodes, edges] = [new Best(NEAREST, columns.order), new Best(NEAREST, columns.order)];
+    const [nodes, edges] = [new TopItems(NEAREST, columns.order), new TopItems(NEAREST, columns.order)];
     for (const ranked of best.values()) {
       if (columns.kind[ranked.item] !== EDGE) nodes.add(ranked);
       else if (columns.isTrue(ranked.item, point)) edges.add(ranked);

@@ -18,7 +18,7 @@ export interface Ranking {
   readonly best: readonly Ranked[];
 }
 
-export class Best {
+export class TopItems {
   readonly #limit: number;
   readonly #order: Float64Array;
   readonly #items: Ranked[] = [];
@@ -59,14 +59,14 @@ export function bestOfDocuments(
   { limit, columns }: { readonly limit: number; readonly columns: Columns },
 ): Ranking {
   const lowest = lowestOfAnswer(found, limit, columns);
-  const documents = new Map<number, Best>();
-  const best = new Best(limit, columns.order);
+  const documents = new Map<number, TopItems>();
+  const best = new TopItems(limit, columns.order);
   for (const ranked of found) {
     if (ranked.score < lowest && ranked.isNamed !== true) continue;
     const document = columns.document[ranked.row] ?? -1;
     if (document === -1) best.add(ranked);
     else {
-      const known = documents.get(document) ?? new Best(limit, columns.order);
+      const known = documents.get(document) ?? new TopItems(limit, columns.order);
       documents.set(document, known);
       known.add(ranked);
     }

@@ -23,6 +23,7 @@ export function traceRequests(app: HttpApp, spans: Spans): void {
           'http.route': route,
           'http.response.status_code': statusCode,
           'parley.request.id': request.id,
+          'user.id': request.authenticated?.principalType === 'user' ? request.authenticated.principalId : null,
         },
         error: statusCode >= 500 ? String(statusCode) : null,
       });

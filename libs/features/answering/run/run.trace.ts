@@ -11,7 +11,7 @@ import {
   traceparentFor,
 } from '#libs/platform/telemetry/index.ts';
 
-import { totalUsage } from './run.summary.ts';
+import { totalCost, totalUsage } from './run.summary.ts';
 import type { NextStep } from './run.next.ts';
 import type { Run, RunEvent } from './run.ts';
 
@@ -76,7 +76,7 @@ export class RunTrace {
         'gen_ai.agent.id': agentId,
         'gen_ai.agent.name': name,
         'gen_ai.request.model': claim?.model.name,
-        ...usageAttributes(totalUsage(this.#run)),
+        ...usageAttributes(totalUsage(this.#run), totalCost(this.#run)),
         'parley.message.id': messageId,
       },
       error,
@@ -125,7 +125,10 @@ export function chatSpan(
       attributes: {
         ...about,
         ...(finished?.model !== undefined && { 'gen_ai.response.model': finished.model }),
-        ...(finished && { 'gen_ai.response.finish_reasons': [finished.finish], ...usageAttributes(finished.usage) }),
+        ...(finished && {
+          'gen_ai.response.finish_reasons': [finished.finish],
+          ...usageAttributes(finished.usage, finished.cost),
+        }),
       },
       error: errorOf(outcome),
     };
@@ -166,8 +169,13 @@ function providerOf({ kind }: { readonly kind: string }): string {
   return kind === 'extractive' ? 'parley' : 'openai';
 }
 
-function usageAttributes({ inputTokens, cachedInputTokens, outputTokens, reasoningTokens }: TokenUsage): Attributes {
+function usageAttributes(
+  { inputTokens, cachedInputTokens, outputTokens, reasoningTokens }: TokenUsage,
+  cost: number | null,
+): Attributes {
   return {
+    // No convention names a cost; collectors such as Langfuse read this name.
+    'gen_ai.usage.cost': cost,
     'gen_ai.usage.input_tokens': inputTokens,
     'gen_ai.usage.cache_read.input_tokens': cachedInputTokens,
     'gen_ai.usage.output_tokens': outputTokens,

@@ -44,7 +44,13 @@ const tracing = (closeTimeoutMs = CLOSE_TIMEOUT_MS) => {
 async function answerAll(messages: readonly { readonly text: string; readonly traceparent: string }[]) {
   const api = await DocumentsApi.start({
     fetch: { allowHosts: [{ host: '127.0.0.1', port: site.port }] },
-    model: { baseUrl: server.baseUrl, apiKey: 'secret', name: 'small', limits: { maxAttempts: 1 } },
+    model: {
+      baseUrl: server.baseUrl,
+      apiKey: 'secret',
+      name: 'small',
+      prices: { input: 1, output: 2 },
+      limits: { maxAttempts: 1 },
+    },
     tracing: tracing(),
   });
   try {
@@ -102,6 +108,7 @@ describe('the trace of a message', () => {
 
     const request = only('a', 'POST /api/v1/channels/:id/interactions');
     expect(request).toMatchObject({ kind: 2, parentSpanId: 'a'.repeat(16), isError: false });
+    expect(request.attributes['user.id']).toBe(channel.owner_id);
     const run = only('a', 'invoke_agent Ada');
     expect(run).toMatchObject({
       kind: 1,
@@ -116,6 +123,8 @@ describe('the trace of a message', () => {
         'gen_ai.request.model': 'small',
         'gen_ai.usage.input_tokens': 24,
         'gen_ai.usage.output_tokens': 10,
+        // 24 tokens of 1, 10 of 2, for a million
+        'gen_ai.usage.cost': 0.000044,
         'parley.run.id': runs[0],
       },
     });

@@ -6,19 +6,14 @@ import { agentRoutes, Agents, agentsModule, AgentTools, Inboxes } from '#libs/fe
 import { answeringModule, createAnswering, createPrompts } from '#libs/features/answering/index.ts';
 import {
   CHANNEL,
-  CHANNEL_READ_MODEL,
   ChannelAccess,
-  channelBefore,
+  channelFrames,
+  channelLiveCommands,
   channelRoutes,
   Channels,
   channelsModule,
-  createInteractions,
-  interactionsModule,
-  openBefore,
-  openSequences,
-  createReactions,
-  ReactionAnnotations,
-  reactionsModule,
+  interactionRoutes,
+  reactionRoutes,
 } from '#libs/features/channels/index.ts';
 import { crawlEntity, crawlReactors, crawlRoutes, crawlsModule } from '#libs/features/crawls/index.ts';
 import {
@@ -51,31 +46,20 @@ import {
 import { createRealtime } from '#libs/features/realtime/index.ts';
 import { reportEntity, reportReactors, reportRoutes, reportsModule } from '#libs/features/reports/index.ts';
 import { Directory, userRoutes, Users, usersModule } from '#libs/features/users/index.ts';
-import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { CorruptEventError } from '#libs/kernel/faults.ts';
-import { CommandHandler, runnerOfEvents, runnerOfPart } from '#libs/platform/commands/index.ts';
 import { type Config, parseConfig } from '#libs/platform/config/index.ts';
 import { Entities } from '#libs/platform/entity/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import { PublicMessages } from '#libs/platform/live/index.ts';
 import { toolServers } from '#libs/platform/mcp/index.ts';
 import type { AnyReactor } from '#libs/platform/reactors/index.ts';
-import { composeProjections, withHistory, type AnyProjection, type EntityRef } from '#libs/platform/readmodel/index.ts';
-import {
-  type Core,
-  type Module,
-  openCore,
-  openReadModels,
-  type Platform,
-  type ReadModels,
-} from '#libs/platform/runtime/index.ts';
+import type { AnyProjection } from '#libs/platform/readmodel/index.ts';
+import { type Module, openCore, openReadModels, type Platform, type ReadModels } from '#libs/platform/runtime/index.ts';
 
 export type { ReadModels } from '#libs/platform/runtime/index.ts';
 
 const MODULES: readonly Omit<Module, 'create'>[] = [
   channelsModule,
-  interactionsModule,
-  reactionsModule,
   organizationsModule,
   usersModule,
   keysModule,
@@ -89,23 +73,8 @@ const MODULES: readonly Omit<Module, 'create'>[] = [
   answeringModule,
 ];
 
-/** Channels, interactions and reactions write to the same streams: one revision orders all that happens in a channel. */
-const channelEvents = composeProjections(CHANNEL_READ_MODEL, {
-  channel: channelsModule.partOfChannel,
-  interactions: interactionsModule.partOfChannel,
-  reactions: reactionsModule.partOfChannel,
-});
-/** The history stores the states that reads of the past start from. */
-export const channelStream = withHistory(channelEvents, {
-  channel: (state) => state.channel,
-  open: (state) => openSequences(state.interactions),
-});
-
 /** One for each category of streams that becomes a read model. */
-export const PROJECTIONS: readonly AnyProjection[] = [
-  channelStream,
-  ...MODULES.flatMap(({ projections }) => projections ?? []),
-];
+export const PROJECTIONS: readonly AnyProjection[] = MODULES.flatMap(({ projections }) => projections ?? []);
 const PUBLIC_EVENTS = MODULES.flatMap(({ publicEvents }) => publicEvents ?? []);
 
 /** Where all events of Parley name blobs. */
@@ -165,16 +134,7 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
   const media = new MediaItems(core);
 
   // 3. Channels.
-  const runner = channelRunner(core);
-  const annotations = new ReactionAnnotations(core.collections);
-  const interactions = createInteractions(core, { runner: runnerOfEvents(runner), annotations, directory });
-  const reactions = createReactions({
-    runner: runnerOfEvents(runner),
-    annotations,
-    interactions: interactions.queries,
-    users: directory,
-  });
-  const channels = new Channels(core, runnerOfPart(runner, 'channel'), interactions.ofChannel, keyChanges);
+  const channels = new Channels(core, { users: directory, agents, organizations }, keyChanges);
   const access = new ChannelAccess({ channels, changes: keyChanges });
 
   // 4. Answers of agents.
@@ -183,8 +143,6 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
     agentTools,
     inboxes,
     channels,
-    interactions,
-    reactions,
     directory,
     knowledge,
     extraction,
@@ -194,22 +152,19 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
 
   // 5. Protocols.
   const realtime = createRealtime(core, {
-    channelEvents: { projection: channelEvents, stateBefore: stateOfChannelBefore(core) },
+    channelEvents: { projection: channelFrames, stateBefore: channels.stateBefore.bind(channels) },
     channels,
     authenticator,
     keyChanges,
     members: access,
-    commands: [...interactions.liveCommands, ...reactions.liveCommands, ...answering.liveCommands],
-    values: interactions.liveValues,
+    commands: [...channelLiveCommands(channels), ...answering.liveCommands],
+    values: channels.values,
     liveEvents: MODULES.flatMap(({ liveEvents }) => liveEvents ?? []),
     publicEvents: publicEventTypes,
   });
   const prompts = createPrompts(core, {
     agents,
-    users,
-    organizations,
     channels,
-    interactions,
     runs: answering.runs,
     invocations: answering.invocations,
     realtime,
@@ -221,7 +176,7 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
     ...crawlReactors(core, { knowledge, documents, ingestedDocuments, extraction }),
     ...reportReactors(core, knowledge, maxTokens),
     ...answering.reactors,
-    ...mediaReactors(core, { knowledge, documents, interactions }),
+    ...mediaReactors(core, { knowledge, documents, channels }),
   ];
   return {
     projector: core.projector,
@@ -236,8 +191,6 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
       const ends = [keyChanges.subscribe(authenticator), keyChanges.subscribe(access)];
       return { authenticator, access, stop: () => ends.forEach((end) => end()) };
     },
-    interactions,
-    reactions,
     channels,
     realtime,
     knowledge,
@@ -246,10 +199,10 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
     runs: answering.runs,
     /** Declares all routes of the API. The OpenAPI document lists them in this order. */
     routes(app: HttpApp): void {
-      interactions.routes(app);
-      reactions.routes(app);
+      interactionRoutes(app, channels);
+      reactionRoutes(app, channels);
       realtime.routes(app);
-      channelRoutes(app, { channels, directories: { users, agents, organizations }, access });
+      channelRoutes(app, channels, access);
       knowledge.routes(app);
       documentRoutes(app, { documents, knowledge, media });
       crawlRoutes(app, { crawls, knowledge, fetcher: core.fetcher });
@@ -267,23 +220,4 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
     /** Effects that follow from events; run by the role `worker`. */
     reactors,
   };
-}
-
-/** Where a replay of a channel's events starts. */
-function stateOfChannelBefore(core: Core) {
-  return async (channel: EntityRef, revision: StreamRevision) => ({
-    channel: await channelBefore(core.history, channel, revision),
-    interactions: await openBefore({ ...core, channel }, revision),
-    reactions: null,
-  });
-}
-
-/** Runs every command in a channel. The channel's ETag, which `If-Match` names, does not change with posts. */
-function channelRunner(core: Core) {
-  return new CommandHandler(
-    channelStream,
-    core,
-    ({ channel }) => channel?.changedRevision ?? null,
-    core.commandOptions,
-  );
 }

@@ -3,9 +3,8 @@ import calculateSlot from 'cluster-key-slot';
 import { describe, expect, it } from 'vitest';
 
 import { CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
-import { draftKeys, interactionKeys } from '#libs/features/channels/interaction/reads/interaction.keys.ts';
+import { channelKeys, draftKeys } from '#libs/features/channels/channel.keys.ts';
 import { organizationEntity } from '#libs/features/organizations/index.ts';
-import { reactionKeys } from '#libs/features/channels/reaction/reaction.marks.ts';
 import { ephemeralKeys, channelTopic } from '#libs/platform/live/live.keys.ts';
 import { historyKeys } from '#libs/platform/readmodel/history.ts';
 import { entityKeys, listKeys, projectionKeys } from '#libs/platform/readmodel/index.ts';
@@ -20,14 +19,13 @@ describe.each([
 ])('of the organization %s', (organizationId, id) => {
   it('all keys and topics of a channel are in one slot', () => {
     const channel = entityKeys(CHANNEL_READ_MODEL, organizationId, id);
-    const interactions = interactionKeys(organizationId, id);
+    const interactions = channelKeys(organizationId, id);
     const drafts = draftKeys(organizationId, id);
     const keys = [
       ...strings(channel),
       ...strings(interactions),
       interactions.index('all'),
       interactions.index('turn=a'),
-      ...strings(reactionKeys(organizationId, id)),
       ...strings(historyKeys(channel)),
       historyKeys(channel).values('participants'),
       historyKeys(channel).blocks('participants'),

@@ -159,8 +159,8 @@ export const requestsGoThroughTheFetcher: Rule = (tree) =>
     )
     .map(({ path }) => `${path}: must not open connections; use the fetcher of libs/platform/fetch`);
 
-/** `libs/features/users/user.ts`, named after its folder, or with a fold: the events and the decisions of an entity. */
-const ENTITY_FILE = /^libs\/features\/(?:[a-z-]+\/)?([a-z-]+?)s?\/\1\.ts$/;
+/** `libs/features/users/user.ts`, named after its folder in the singular, or with a fold: the events and decisions of an entity. */
+const ENTITY_FILE = /^libs\/features\/(?:[a-z-]+\/)?([a-z-]*[a-rt-z])s?\/\1\.ts$/;
 const PLAIN_FILE = /^libs\/features\/[a-z/-]+\.ts$/;
 const FOLD = /^export const \w+Fold: Fold</m;
 /** Declares and parses events. */

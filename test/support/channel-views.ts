@@ -25,7 +25,7 @@ function parsed(document: Buffer): unknown {
 
 /** Everything that a gateway shows of a channel, to Ada or to another user; trees only below `spans`. */
 export async function readChannel(
-  { channels, interactions }: Features,
+  { channels }: Features,
   { organizationId, channelId }: PlayedChannel,
   spans: readonly string[],
   userId = ADA,
@@ -35,12 +35,12 @@ export async function readChannel(
   const list = async (includeIncomplete: boolean) => {
     const filter = { order: 'asc', includeIncomplete, includeToolCallUpdates: false } as const;
     const page = { size: MOST, offset: 0, after: null };
-    const found = await interactions.queries.list(organizationId, channelId, filter, page, reader);
+    const found = await channels.queries.list(organizationId, channelId, filter, page, reader);
     return { items: found?.items.map(parsed), total: found?.total };
   };
   const below = async (span: string) => {
     const audience = { reader, includeIncomplete: true };
-    return (await interactions.queries.descendants(organizationId, channelId, span, audience)).map(parsed);
+    return (await channels.queries.descendants(organizationId, channelId, span, audience)).map(parsed);
   };
   return {
     channel: channel && JSON.parse(channel.json.toString()),

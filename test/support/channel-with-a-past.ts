@@ -92,7 +92,7 @@ async function changeInteractions(play: Play, context: CommandContext): Promise<
   const at = random(Math.max(1, open.length));
   const sequence = open[at];
   if (sequence === undefined || random(2) === 0) return post(play, context);
-  const { commands } = play.features.interactions;
+  const commands = play.features.channels.interactions;
   const place = { channelId: play.channelId, sequence: sequence as never };
   const what = random(6);
   if (what < 3) {
@@ -117,7 +117,7 @@ function metadataOf({ random }: Pick<Play, 'random'>): Record<string, unknown> |
 async function annotate({ features, channelId, random, posted }: Play, context: CommandContext): Promise<void> {
   const sequence = posted[posted.length - 1 - random(Math.min(posted.length, random(5) === 0 ? 50 : 3))];
   if (sequence === undefined) return;
-  const { commands } = features.reactions;
+  const commands = features.channels.reactions;
   const place = { channelId, sequence: sequence as never };
   const reactor = REACTORS[random(REACTORS.length)] ?? REACTORS[0];
   const emoji = EMOJIS[random(EMOJIS.length)] ?? EMOJIS[0];
@@ -134,7 +134,7 @@ async function post(
 ): Promise<void> {
   const complete = random(3) > 0;
   const spanId = context.commandId;
-  const result = await features.interactions.commands.post(
+  const result = await features.channels.interactions.post(
     context,
     channelId,
     {

@@ -232,7 +232,7 @@ function requestOf(channel: Played, one: Command): Request {
   if (one.kind === 'post') return postOf(channel, one);
   if (!('target' in one)) return requestOnChannel(channelId, one);
   const place = { channelId, sequence: anyOf(channel.posted, one.target) ?? sequenceOf(streamRevision(0)) };
-  return ({ interactions: { commands: interactions }, reactions: { commands: reactions } }, context) => {
+  return ({ channels: { interactions, reactions } }, context) => {
     switch (one.kind) {
       case 'append':
         return interactions.append(context, place, contentOf(one.text), 'operator');
@@ -302,7 +302,7 @@ function postOf({ channelId, spans }: Played, one: Extract<Command, { kind: 'pos
     organizationApplication: null,
   };
   const spanIsNew = taken === undefined && one.parent === null;
-  return ({ interactions }, context) => interactions.commands.post(context, channelId, interaction, { spanIsNew });
+  return ({ channels }, context) => channels.interactions.post(context, channelId, interaction, { spanIsNew });
 }
 
 function anyOf<T>(all: readonly T[], at: number): T | undefined {

@@ -53,7 +53,7 @@ export function unappliedEndpoint(features: Features, organizationId: string, us
 }
 
 async function run(
-  { channels, interactions }: Features,
+  { channels }: Features,
   context: CommandContext,
   { kind, channelId, body = {} }: Write,
 ): Promise<WriteResult> {
@@ -75,7 +75,7 @@ async function run(
     parentSpanId: typeof parent === 'string' ? parent : null,
     organizationApplication: null,
   };
-  const result = await interactions.commands.post(context, channelId, post, { spanIsNew: true });
+  const result = await channels.interactions.post(context, channelId, post, { spanIsNew: true });
   if (!result.ok) return refused(result.rejection);
   return { outcome: 'acknowledged', detail: '', body: asRecord(JSON.parse(String(result.document))) };
 }

@@ -1,13 +1,5 @@
 import type { Agents, AgentTools, Inboxes } from '#libs/features/agents/index.ts';
-import type {
-  Channels,
-  Directories,
-  Drafts,
-  InteractionCommands,
-  InteractionDirectory,
-  InteractionQueries,
-  ReactionCommands,
-} from '#libs/features/channels/index.ts';
+import type { Channels } from '#libs/features/channels/index.ts';
 import type { ExtractionPool } from '#libs/features/documents/index.ts';
 
 import type { Knowledge } from '#libs/features/knowledge/index.ts';
@@ -32,13 +24,6 @@ export interface Answering extends Pick<Core, 'fetcher' | 'log' | 'model' | 'spa
   readonly agentTools: AgentTools;
   readonly inboxes: Inboxes;
   readonly channels: Channels;
-  readonly interactions: {
-    readonly commands: InteractionCommands;
-    readonly queries: InteractionQueries;
-    readonly drafts: Drafts;
-    readonly directory: InteractionDirectory;
-  };
-  readonly reactions: { readonly commands: ReactionCommands };
   readonly directory: Pick<Directory, 'application'>;
   readonly knowledge: Knowledge;
   readonly extraction: ExtractionPool;
@@ -52,9 +37,8 @@ export interface Answering extends Pick<Core, 'fetcher' | 'log' | 'model' | 'spa
 /** What prompts are made with. */
 export interface Prompting
   extends
-    Pick<Answering, 'agents' | 'channels' | 'interactions' | 'invocations' | 'runs' | 'store'>,
-    Pick<Core, 'readModel' | 'redis' | 'topics'>,
-    Pick<Directories, 'organizations' | 'users'> {
+    Pick<Answering, 'agents' | 'channels' | 'invocations' | 'runs' | 'store'>,
+    Pick<Core, 'readModel' | 'redis' | 'topics'> {
   /** Prompts that begin, and looks at runs that are waited for: organizations share them. */
   readonly posting: FairSemaphore;
   readonly looks: FairSemaphore;

@@ -3,7 +3,7 @@ import { StreamGone } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { ChannelAccess as ChannelAccessPort, Principal } from '#libs/platform/http/index.ts';
 
-import type { Channels } from './channel/channel.read.ts';
+import type { Channels } from './channels.ts';
 
 const MAX_BYTES = 32 * 1024 * 1024;
 /** Memory of a user in a set, and of a set: measured about 100 bytes, with ids. */

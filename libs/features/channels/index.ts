@@ -1,62 +1,47 @@
-/** Channels of users and agents. The stream `channel-<id>` holds all events of one: of itself, its interactions, and their reactions. */
-import { withFrames } from '#libs/platform/readmodel/index.ts';
+/**
+ * Channels of users and agents, their interactions (messages, tool calls, notifications), and the marks on these
+ * (reactions, read receipts, dismissals). The stream `channel-<id>` holds all events of one: see `stream.ts`.
+ */
+import type { LiveCommandType } from '#libs/platform/http/index.ts';
 import type { Module } from '#libs/platform/runtime/index.ts';
 
-import { channelEventTypes, channelFrame, publicChannelEvents } from './channel/channel.live.ts';
-import { channelEntity } from './channel/channel.read.ts';
+import type { Channels } from './channels.ts';
+import { interactionLiveCommands } from './interaction/interaction.http.ts';
+import { reactionLiveCommands } from './reaction/reaction.http.ts';
+import { channelFrameTypes, channelProjection, publicChannelEvents } from './stream.ts';
 
 export { ChannelAccess } from './access.ts';
 export { channelRoutes } from './channel/channel.http.ts';
-export { channelToCreate, type Directories } from './channel/channel.inputs.ts';
-export {
-  channelBefore,
-  channelEntity,
-  Channels,
-  type ChannelInteractions,
-  type ChannelResult,
-} from './channel/channel.read.ts';
-export { createChannelBody, organizationSummary, type CreateChannelBody } from './channel/channel.schemas.ts';
-export {
-  CHANNEL,
-  CHANNEL_READ_MODEL,
-  type ChannelCreated,
-  type ChannelEvent,
-  type ChannelState,
-} from './channel/channel.ts';
-export { createInteractions, interactionsModule } from './interaction/module.ts';
-export { InteractionCommands, type InteractionResult, type PostResult } from './interaction/interaction.commands.ts';
-export { sendChanged } from './interaction/interaction.http.ts';
+export { channelToCreate, type Directories } from './channel/channel.requests.ts';
+export { createChannelBody, type CreateChannelBody, organizationSummary } from './channel/channel.schemas.ts';
+export type { ChannelCreated, ChannelEvent, ChannelState } from './channel/channel.ts';
+export { type ChannelResult, Channels } from './channels.ts';
+export type { Drafts } from './interaction/drafts.ts';
+export type { PostResult } from './interaction/interaction.commands.ts';
 export {
   type FinalDetails,
   interactionCodec,
   type InteractionEvent,
   type InteractionPosted,
 } from './interaction/interaction.events.ts';
+export { interactionRoutes } from './interaction/interaction.http.ts';
 export { interactionId, type InteractionRef, parseInteractionId } from './interaction/interaction.id.ts';
-export {
-  type InteractionDirectory,
-  interactionToPost,
-  requireInteractionRef,
-} from './interaction/interaction.requests.ts';
-export {
-  interactionParams,
-  interactionSchema,
-  type PostInteractionBody,
-  postInteractionBody,
-  readReceiptSchema,
-} from './interaction/interaction.schemas.ts';
-export { Drafts } from './interaction/drafts.ts';
-export { openBefore, openSequences } from './interaction/reads/past.ts';
-export { readerOf } from './interaction/reads/present.ts';
-export { InteractionQueries } from './interaction/reads/queries.ts';
-export { createReactions, reactionsModule } from './reaction/module.ts';
-export type { ReactionCommands } from './reaction/reaction.commands.ts';
-export { ReactionAnnotations } from './reaction/reaction.read.ts';
+export { type InteractionDirectory, interactionToPost } from './interaction/interaction.requests.ts';
+export { type PostInteractionBody, postInteractionBody } from './interaction/interaction.schemas.ts';
+export type { InteractionQueries } from './interaction/reads/queries.ts';
+export { CHANNEL, CHANNEL_READ_MODEL } from './channel.keys.ts';
+export { reactionRoutes } from './reaction/reaction.http.ts';
 export type { Reactor } from './reaction/reaction.ts';
+export { channelFrames, channelProjection } from './stream.ts';
 
 export const channelsModule = {
   name: 'channels',
-  partOfChannel: withFrames(channelEntity.projection, channelFrame),
+  projections: [channelProjection],
   publicEvents: publicChannelEvents,
-  liveEvents: channelEventTypes,
+  liveEvents: channelFrameTypes,
 } satisfies Module;
+
+/** The commands that sockets send. */
+export function channelLiveCommands(channels: Channels): readonly LiveCommandType[] {
+  return [...interactionLiveCommands(channels), ...reactionLiveCommands(channels)];
+}

@@ -1,12 +1,7 @@
 import { readFile } from 'node:fs/promises';
 
 import { documentIdOf, type DocumentPut, type Documents } from '#libs/features/documents/index.ts';
-import {
-  type InteractionCommands,
-  type InteractionDirectory,
-  interactionId,
-  interactionToPost,
-} from '#libs/features/channels/index.ts';
+import { type Channels, interactionId, interactionToPost } from '#libs/features/channels/index.ts';
 import type { Knowledge } from '#libs/features/knowledge/index.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { Blob } from '#libs/platform/blobs/index.ts';
@@ -22,10 +17,7 @@ import { isSettled, type Media, type MediaEvent, type MediaState } from './media
 export interface Destinations {
   readonly knowledge: Pick<Knowledge, 'graph'>;
   readonly documents: Pick<Documents, 'put' | 'remove'>;
-  readonly interactions: {
-    readonly commands: Pick<InteractionCommands, 'post'>;
-    readonly directory: InteractionDirectory;
-  };
+  readonly channels: Pick<Channels, 'directories' | 'interactions'>;
 }
 
 interface Parts extends Destinations, InspectionTools {}
@@ -124,11 +116,7 @@ async function removeDocument(media: Media, process: Delivery, { documents }: Pa
 }
 
 /** Posts the file as its creator. The interaction names the item and no address: addresses of files expire. */
-async function post(
-  media: Media,
-  process: Delivery,
-  { interactions: { commands, directory } }: Parts,
-): Promise<Delivered> {
+async function post(media: Media, process: Delivery, { channels }: Parts): Promise<Delivered> {
   const { id, channel, type, width, height, name, sourceUrl } = media;
   if (channel === null || type === null) return NOTHING;
   const meta_data = {
@@ -141,8 +129,11 @@ async function post(
   };
   const body = { content: [{ type: 'media' as const, meta_data, media_url: null }], complete: true };
   const context = { ...commandOf(media, process, 'post'), actor: media.creator };
-  const { interaction, spanIsNew } = await interactionToPost(context, body, { directory, writer: 'operator' });
-  const result = await commands.post(context, channel, interaction, { spanIsNew });
+  const { interaction, spanIsNew } = await interactionToPost(context, body, {
+    directory: channels.directories.users,
+    writer: 'operator',
+  });
+  const result = await channels.interactions.post(context, channel, interaction, { spanIsNew });
   if (result.ok) return { id: interactionId(result.ref), problem: null };
   const why = result.rejection.reason === 'archived' ? 'the channel is archived' : 'there is no such channel';
   return { id: null, problem: `it was not posted: ${why}` };

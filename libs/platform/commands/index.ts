@@ -2,4 +2,3 @@
 export { metadataOf, type CommandContext, type CommandHandlerOptions, type CommandStores } from './command-context.ts';
 export { CommandHandler } from './command-handler.ts';
 export type { CommandResult } from './decide-batch.ts';
-export { runnerOfEvents, runnerOfPart, type CommandRunner } from './command-runner.ts';

@@ -8,7 +8,6 @@ import {
   CommandHandler,
   type CommandHandlerOptions,
   type CommandResult,
-  type CommandRunner,
   type CommandStores,
 } from '#libs/platform/commands/index.ts';
 import {
@@ -61,9 +60,9 @@ export type EntityResult<Entity, R extends Rejection = never> =
     }
   | { readonly ok: false; readonly rejection: R };
 
-/** A stream that has events of other features too: the runner that they share, and the name of the entity's state in it. */
+/** A stream of more than the entity: what runs the commands in it, and the name of the entity in the state of the stream. */
 export interface SharedStream<State, E extends DomainEvent> {
-  readonly runner: CommandRunner<State, E>;
+  readonly runner: Pick<CommandHandler<State, E>, 'handle'>;
   readonly part: string;
 }
 
@@ -76,7 +75,7 @@ export interface SharedStream<State, E extends DomainEvent> {
 export class Entities<State extends AnyState, E extends DomainEvent, F extends Facets> {
   readonly type: EntityType<State, E, F>;
   readonly eventStreams: EventStreams | undefined;
-  readonly #runner: CommandRunner<State, E>;
+  readonly #runner: Pick<CommandHandler<State, E>, 'handle'>;
   readonly #store: EntityCore['store'];
   readonly #reader: EntityReader;
   readonly #part: string | undefined;

@@ -2,13 +2,12 @@
  * Read models: folds of the log in Redis, written under a guard of revisions, and read as ready bytes.
  */
 export { CollectionReader } from './collection-reader.ts';
-export { composeProjections } from './compose-projections.ts';
 export { EntityCheck } from './entity-check.ts';
 export { encodeDocument } from './document.ts';
 export type { Document } from './document.ts';
 export { EntityReader } from './entity-reader.ts';
 export type { DocumentPage, StatePage } from './entity-reader.ts';
-export { BLOCK, blockStart, revisionMember, withHistory } from './history.ts';
+export { BLOCK, blockStart, revisionMember, type WithHistory, withHistory } from './history.ts';
 export { HistoryReader } from './history-reader.ts';
 export { listMember } from './entity-list.ts';
 export type { ListPage } from './entity-list.ts';
@@ -17,7 +16,7 @@ export { OldReadModels } from './old-read-models.ts';
 export { LogWitness } from './log-witness.ts';
 export type { HistoryPoint } from '#libs/platform/streams/index.ts';
 export { frameOfStored, withFrames } from './projection.ts';
-export type { ProjectedEvent, Projection } from './projection.ts';
+export type { ProjectedEvent, ProjectedWrites, Projection } from './projection.ts';
 export { PartitionCheckpoints } from './partition-checkpoints.ts';
 export type { SavedPartitions } from './partition-checkpoints.ts';
 export { earlier, ProjectionState } from './projection-state.ts';

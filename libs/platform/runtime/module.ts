@@ -7,10 +7,8 @@ import type { AnyProjection } from '#libs/platform/readmodel/index.ts';
  */
 export interface Module {
   readonly name: string;
-  /** One for each category of streams that only this feature writes to. */
+  /** One for each category of streams. */
   readonly projections?: readonly AnyProjection[];
-  /** The feature's events in a category that several features write to: they share its streams and their revisions. */
-  readonly partOfChannel?: AnyProjection;
   /** Events as Kafka publishes them. */
   readonly publicEvents?: PublicEvents;
   /** Where the feature's events name blobs. Blobs that nothing names are removed. */

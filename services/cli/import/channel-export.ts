@@ -8,7 +8,7 @@ import { parseInteractionId } from '#libs/features/channels/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { Features } from '#services/features.ts';
 
-type ExportParts = Pick<Features, 'channels' | 'interactions' | 'reactions' | 'users' | 'agents'> & {
+type ExportParts = Pick<Features, 'channels' | 'users' | 'agents'> & {
   readonly organizationId: EntityId;
 };
 
@@ -43,14 +43,14 @@ export class ChannelExport {
   }
 
   async *#interactionLines(id: EntityId, origins: ReadonlySet<string | null>): AsyncGenerator<string> {
-    const { interactions, reactions, organizationId } = this.#parts;
+    const { channels, organizationId } = this.#parts;
     for (let after: string | null = null, more = true; more;) {
       const page = { size: PAGE, offset: 0, after };
-      const found = await interactions.queries.list(organizationId, id, FILTER, page, READER);
+      const found = await channels.queries.list(organizationId, id, FILTER, page, READER);
       if (found === null) return;
       const items = found.items.map((json) => ({ json, one: item.parse(JSON.parse(json.toString())) }));
       const sequences = items.map(({ one }) => one.sequence);
-      const reacted = await reactions.reactionsOf(organizationId, id, sequences);
+      const reacted = await channels.annotations.reactionsOf(organizationId, id, sequences);
       for (const { json, one } of items) {
         const marks = (reacted.get(one.sequence) ?? []).map(({ emoji, reactor }) => ({ emoji, reactor }));
         const name = await this.#nameOf(one.participant);
@@ -88,8 +88,8 @@ export class ChannelExport {
   async #origin(id: string | null): Promise<object> {
     const ref = id === null ? null : parseInteractionId(id);
     if (ref === null) return {};
-    const { interactions, organizationId } = this.#parts;
-    const found = await interactions.queries.interaction(organizationId, ref, {
+    const { channels, organizationId } = this.#parts;
+    const found = await channels.queries.interaction(organizationId, ref, {
       reader: READER,
       includeIncomplete: true,
     });

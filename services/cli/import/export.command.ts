@@ -30,10 +30,10 @@ export function exportCommand(parts: CliParts): Command {
 async function run(parts: CliParts, id: string, options: ExportOptions): Promise<void> {
   await withSession(parts, async (session) => {
     const organizationId = await organizationOf(session, options);
-    const { channels, interactions, reactions, users, agents } = session.features;
+    const { channels, users, agents } = session.features;
     const channel = await channels.channel(organizationId, id);
     if (channel === null) throw new CliError(`the organization has no channel ${id}`);
-    const exported = new ChannelExport({ channels, interactions, reactions, users, agents, organizationId });
+    const exported = new ChannelExport({ channels, users, agents, organizationId });
     await write(parts, options.output, exported.lines(id, channel.json));
   });
 }

@@ -3,13 +3,10 @@ import {
   type Channels,
   channelToCreate,
   type Directories,
-  type InteractionCommands,
   type InteractionDirectory,
   interactionId,
-  type InteractionQueries,
-  type InteractionResult,
+  type PostResult,
   interactionToPost,
-  type ReactionCommands,
 } from '#libs/features/channels/index.ts';
 
 import type { ChannelSequence } from '#libs/kernel/event.ts';
@@ -22,8 +19,6 @@ import type { StoreRetry } from './store-retry.ts';
 
 export interface ImportParts extends Directories {
   readonly channels: Channels;
-  readonly interactions: { readonly commands: InteractionCommands; readonly queries: InteractionQueries };
-  readonly reactions: { readonly commands: ReactionCommands };
   readonly organizationId: EntityId;
   readonly directory: InteractionDirectory;
 }
@@ -118,12 +113,12 @@ export class ImportTarget {
   }
 
   /** Adds the reactions of a message that was posted. */
-  async #complete(channelId: EntityId, message: MessageDraft, result: InteractionResult): Promise<Problem[]> {
+  async #complete(channelId: EntityId, message: MessageDraft, result: PostResult): Promise<Problem[]> {
     const { key, place, body, reactions = [], startsThread } = message;
     if (reactions.length === 0 && startsThread !== true) return [];
     const spanId = message.keepsIds ? key : derivedId(channelId, key);
     const sequence = result.ok
-      ? sequenceIn(result.document)
+      ? result.ref.sequence
       : await this.#sequenceOf(channelId, spanId, body.interaction_id ?? null);
     if (sequence === null) return [{ ...place, reason: 'its reactions are left out: the message was not found' }];
     // Read models may lag behind, so threads that follow find their message here.
@@ -132,7 +127,7 @@ export class ImportTarget {
     for (const { emoji, reactor } of reactions) {
       const context = this.#context(derivedId(channelId, `react ${key} ${reactor.type} ${reactor.id} ${emoji}`));
       const added = await this.#retry.run(() =>
-        this.#parts.reactions.commands.react(context, { channelId, sequence }, reactor, emoji),
+        this.#parts.channels.reactions.react(context, { channelId, sequence }, reactor, emoji),
       );
       if (!added.ok) bad.push({ ...place, reason: `a reaction is refused: ${added.rejection.reason}` });
     }
@@ -143,7 +138,7 @@ export class ImportTarget {
   async #sequenceOf(channelId: EntityId, spanId: string, turnId: string | null): Promise<ChannelSequence | null> {
     const noted = this.#origins.get(`${channelId} ${spanId}`);
     if (noted !== undefined) return noted;
-    const { interactions, organizationId } = this.#parts;
+    const { channels, organizationId } = this.#parts;
     const filter = {
       order: 'asc',
       includeIncomplete: true,
@@ -152,8 +147,8 @@ export class ImportTarget {
     } as const;
     for (let after: string | null = null, more = true; more;) {
       const page: { size: number; offset: number; after: string | null } = { size: 200, offset: 0, after };
-      const found: Awaited<ReturnType<InteractionQueries['list']>> = await this.#retry.run(() =>
-        interactions.queries.list(organizationId, channelId, filter, page, null),
+      const found: Awaited<ReturnType<Channels['queries']['list']>> = await this.#retry.run(() =>
+        channels.queries.list(organizationId, channelId, filter, page, null),
       );
       const own = found?.items.find((json) => JSON.parse(json.toString()).span_id === spanId);
       if (own !== undefined) return sequenceIn(own);
@@ -171,8 +166,8 @@ export class ImportTarget {
     channelId: EntityId,
     window: readonly MessageDraft[],
     { names }: ChannelDraft,
-  ): Promise<InteractionResult[]> {
-    const results: InteractionResult[] = [];
+  ): Promise<PostResult[]> {
+    const results: PostResult[] = [];
     const prepared = await this.#retry.run(() =>
       Promise.all(window.map((message) => this.#prepare(channelId, message, names))),
     );
@@ -192,12 +187,8 @@ export class ImportTarget {
     return results;
   }
 
-  #send(
-    context: CommandContext,
-    channelId: EntityId,
-    interaction: Prepared['interaction'],
-  ): Promise<InteractionResult> {
-    return this.#parts.interactions.commands.post(context, channelId, interaction, { spanIsNew: false });
+  #send(context: CommandContext, channelId: EntityId, interaction: Prepared['interaction']): Promise<PostResult> {
+    return this.#parts.channels.interactions.post(context, channelId, interaction, { spanIsNew: false });
   }
 
   async #prepare(channelId: EntityId, message: MessageDraft, names: ChannelDraft['names']): Promise<Prepared> {
@@ -268,7 +259,7 @@ type Unknown =
 
 interface Prepared {
   readonly context: CommandContext;
-  readonly interaction: Parameters<InteractionCommands['post']>[2];
+  readonly interaction: Parameters<Channels['interactions']['post']>[2];
 }
 
 /** @param json an interaction as the API returns it */

@@ -159,7 +159,7 @@ async function work(parts: CliParts, session: Session, { path, source, organizat
 }
 
 function partsOf({ features }: Session, organizationId: EntityId) {
-  const { channels, interactions, reactions, users, agents, organizations } = features;
+  const { channels, users, agents, organizations } = features;
   // Needed for every message and constant during an import. A failed read is not remembered.
   let known: Promise<string | null> | undefined;
   const application = (): Promise<string | null> => {
@@ -175,8 +175,6 @@ function partsOf({ features }: Session, organizationId: EntityId) {
   const user = (organization: EntityId, id: EntityId) => users.user(organization, id);
   return {
     channels,
-    interactions,
-    reactions,
     users: { user },
     agents,
     organizations,

@@ -53,7 +53,7 @@ interface Channel {
   events(): number;
 }
 
-async function newChannel({ channels, interactions }: Features, what: Written): Promise<Channel> {
+async function newChannel({ channels }: Features, what: Written): Promise<Channel> {
   const channel = benchChannel();
   await channels.create({ commandId: channel.id, ...metadataFor(channel.id) }, channel);
   let n = 0;
@@ -67,7 +67,7 @@ async function newChannel({ channels, interactions }: Features, what: Written): 
     const result =
       what === 'names'
         ? await channels.update(context, channel.id, { name: appendedName(n) })
-        : await interactions.commands.post(context, channel.id, newPost(n, commandId, isRoot ? null : root), {
+        : await channels.interactions.post(context, channel.id, newPost(n, commandId, isRoot ? null : root), {
             spanIsNew: true,
           });
     if (!result.ok) throw new Error(result.rejection.reason);

@@ -57,10 +57,9 @@ function postedTo({ channels }: ChannelsOfSize): readonly string[] {
 
 /** Reads the same amount in channels of all sizes: the smallest has one page. */
 function reads(
-  { interactions }: Features,
+  { channels: { queries } }: Features,
   { channels, events }: ChannelsOfSize,
 ): Record<Exclude<Operation, 'post' | 'cold'>, Work> {
-  const { queries } = interactions;
   const [channelId = ''] = channels;
   const isSmall = events <= PAGE + 1;
   const middle = Math.floor(events / 2) as ChannelSequence;

@@ -13,7 +13,7 @@ import { openBenchPlatform } from './bench-platform.ts';
 answerTasks<ImportTask, ImportAnswer>(async ({ file, ...urls }) => {
   const failures: string[] = [];
   const { platform, check } = await openBenchPlatform(urls);
-  const { channels, interactions, reactions, users, state } = composeFeatures(platform);
+  const { channels, users, state } = composeFeatures(platform);
   // The log is empty, so the read models hold all of it.
   const start = await state.begin();
   await state.save(start, null, true);
@@ -21,8 +21,6 @@ answerTasks<ImportTask, ImportAnswer>(async ({ file, ...urls }) => {
   const target = new ImportTarget(
     {
       channels,
-      interactions,
-      reactions,
       users: { user },
       agents: { find: async () => null },
       organizations: { summary: async () => null },

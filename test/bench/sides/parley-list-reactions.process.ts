@@ -84,7 +84,7 @@ async function react({ store }: Platform, channelId: string, reactions: number):
   );
 }
 
-async function readPage({ interactions: { queries } }: Features, channelId: string): Promise<void> {
+async function readPage({ channels: { queries } }: Features, channelId: string): Promise<void> {
   const page = { size: PAGE, offset: 0, after: null };
   const found = await queries.list(organizationId, channelId, FILTER, page, { userId: null });
   if (found?.items.length !== PAGE) throw new Error(`${found?.items.length} items on a page`);

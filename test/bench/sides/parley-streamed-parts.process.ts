@@ -78,14 +78,14 @@ async function newAnswer(features: Features): Promise<InteractionRef> {
   const context = newContext();
   const { participant, ...rest } = appendedPost(1, context.commandId, null);
   const interaction = { ...rest, participant: { ...participant }, content: [], complete: false };
-  const posted = await features.interactions.commands.post(context, channelId, interaction, { spanIsNew: true });
+  const posted = await features.channels.interactions.post(context, channelId, interaction, { spanIsNew: true });
   if (!posted.ok) throw new Error(posted.rejection.reason);
   return { channelId, sequence: sequenceOf(posted.revision) };
 }
 
-async function stream({ interactions: { commands } }: Features, target: InteractionRef, parts: number): Promise<void> {
+async function stream({ channels }: Features, target: InteractionRef, parts: number): Promise<void> {
   for (let part = 0; part < parts; part++) {
-    const appended = await commands.append(newContext(), target, [...PART], 'operator');
+    const appended = await channels.interactions.append(newContext(), target, [...PART], 'operator');
     if (!appended.ok) throw new Error(appended.rejection.reason);
   }
 }

@@ -25,7 +25,7 @@ export async function inTurn(works: readonly Work[], seconds: number, most = Inf
 }
 
 /** Posts to the channels in turn. */
-export function poster({ interactions }: Features, channels: readonly string[]): Work {
+export function poster({ channels: { interactions } }: Features, channels: readonly string[]): Work {
   let turn = 0;
   return async () => {
     const commandId = newId();
@@ -33,7 +33,7 @@ export function poster({ interactions }: Features, channels: readonly string[]):
     const { participant, content, ...rest } = appendedPost(turn, commandId, null);
     const interaction = { ...rest, participant: { ...participant }, content: [...content] };
     const context = { commandId, ...metadataFor(commandId) };
-    const result = await interactions.commands.post(context, channel, interaction, { spanIsNew: true });
+    const result = await interactions.post(context, channel, interaction, { spanIsNew: true });
     if (!result.ok) throw new Error(result.rejection.reason);
   };
 }

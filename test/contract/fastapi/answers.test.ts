@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
 import { interactionId } from '#libs/features/channels/index.ts';
-import { publicInteractionEvents } from '#libs/features/channels/interaction/interaction.live.ts';
+import { publicChannelEvents } from '#libs/features/channels/stream.ts';
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
 import type { EventToAppend } from '#libs/platform/eventstore/index.ts';
 import { eventually } from '#test/support/eventually.ts';
@@ -93,7 +93,7 @@ describe('as FastAPI answers it', () => {
       const read = await call('GET', `/api/v1/interactions/${ref}`);
       shown.push(read.json[cases[stored.revision - 1]?.member ?? '']);
       expect((await call('GET', `/api/v1/interactions/${ref}?as_of=${sequenceOf(revision)}`)).json).toEqual(read.json);
-      expect(JSON.parse(publicInteractionEvents.publish(stored, id)?.event.json ?? '')).toEqual(read.json);
+      expect(JSON.parse(publicChannelEvents.publish(stored, id)?.event.json ?? '')).toEqual(read.json);
     }
     expect(shown).toEqual(cases.map((one) => one.answered));
   });

@@ -139,8 +139,8 @@ describe('the message that started a thread', () => {
     const late = await newChannel();
     const startProjector = await api.stopProjector();
     try {
-      const { channels, interactions } = composeUnapplied(api.stores.platform);
-      const posted = await interactions.commands.post(
+      const { channels } = composeUnapplied(api.stores.platform);
+      const posted = await channels.interactions.post(
         context(),
         channelId,
         {

@@ -48,7 +48,7 @@ afterAll(() => test.stop());
 const context = (change: Partial<CommandContext> = {}): CommandContext => serviceCommand(organizationId, change);
 
 const post = (spanId: string) =>
-  features.interactions.commands.post(
+  features.channels.interactions.post(
     context(),
     channelId,
     {
@@ -82,7 +82,7 @@ it("a command on another organization's channel does not read through that chann
   for (let n = 0; n < 60; n++) await post(`span-${n}`);
   store.eventsRead = 0;
   const place = { channelId, sequence: 2 as never };
-  const refused = await features.interactions.commands.fail(context({ organizationId: newId() }), place, '');
+  const refused = await features.channels.interactions.fail(context({ organizationId: newId() }), place, '');
   expect(refused).toEqual({ ok: false, rejection: { reason: 'not_found' } });
   expect(store.eventsRead).toBeLessThan(20);
 });

@@ -119,7 +119,7 @@ function post(spanId: string) {
     parentSpanId: null,
     organizationApplication: null,
   };
-  return features.interactions.commands.post(serviceCommand(organizationId), id, interaction, { spanIsNew: false });
+  return features.channels.interactions.post(serviceCommand(organizationId), id, interaction, { spanIsNew: false });
 }
 
 const logged = async (): Promise<unknown[]> =>

@@ -58,9 +58,9 @@ const NOTICE = {
 const SPAN_IS_NEW = { spanIsNew: true };
 
 /** By default by a gateway with empty memory. */
-function post(command: CommandContext, channelId: string, { interactions } = composeFeatures(test.platform)) {
+function post(command: CommandContext, channelId: string, { channels } = composeFeatures(test.platform)) {
   const spanId = derivedId(command.commandId, 'span');
-  return interactions.commands.post(command, channelId, { ...NOTICE, spanId }, SPAN_IS_NEW);
+  return channels.interactions.post(command, channelId, { ...NOTICE, spanId }, SPAN_IS_NEW);
 }
 
 async function typesIn(id: string): Promise<string[]> {
@@ -156,7 +156,7 @@ describe('a repeated command', () => {
     const { id } = await createChannel();
     const { platform } = test;
     const [mine, theirs] = [composeFeatures(platform), composeFeatures(platform)];
-    const begun = await mine.interactions.commands.post(context(), id, { ...NOTICE, complete: false }, SPAN_IS_NEW);
+    const begun = await mine.channels.interactions.post(context(), id, { ...NOTICE, complete: false }, SPAN_IS_NEW);
     expect(begun).toMatchObject({ ok: true, revision: 1 });
     const place = { channelId: id, sequence: 2 as never };
     const command = context();
@@ -165,8 +165,8 @@ describe('a repeated command', () => {
       append: async (...args) => {
         if (isFirst) {
           isFirst = false;
-          await theirs.interactions.commands.append(context(), place, [{ type: 'text', text: 'theirs' }], 'operator');
-          await mine.interactions.commands.append(command, place, [{ type: 'text', text: 'mine' }], 'operator');
+          await theirs.channels.interactions.append(context(), place, [{ type: 'text', text: 'theirs' }], 'operator');
+          await mine.channels.interactions.append(command, place, [{ type: 'text', text: 'mine' }], 'operator');
         }
         return platform.store.append(...args);
       },
@@ -174,7 +174,7 @@ describe('a repeated command', () => {
       ping: () => platform.store.ping(),
       close: () => platform.store.close(),
     };
-    const { commands } = composeFeatures({ ...platform, store }).interactions;
+    const commands = composeFeatures({ ...platform, store }).channels.interactions;
     const result = await commands.append(again(command), place, [{ type: 'text', text: 'mine' }], 'operator');
     expect(result.ok && JSON.parse(String(result.document)).content).toEqual([
       { type: 'text', text: 'theirs' },

@@ -76,8 +76,8 @@ async function channelWith(count: number): Promise<string> {
 
 /** The maximum count of events that any of the reads took from the store, at many points of the channel. */
 async function mostEventsRead(channelId: string, count: number): Promise<number> {
-  const { channels, interactions } = features;
-  const { queries } = interactions;
+  const { channels } = features;
+  const { queries } = channels;
   let most = 0;
   const measure = async (read: () => Promise<unknown>): Promise<void> => {
     store.eventsRead = 0;

@@ -47,7 +47,7 @@ async function listAt(
   point: HistoryPoint,
   filter: { readonly includeIncomplete: boolean; readonly order: 'asc' | 'desc' },
 ): Promise<{ readonly items: unknown[]; readonly total: number } | null> {
-  const { queries } = features.interactions;
+  const { queries } = features.channels;
   const items: unknown[] = [];
   for (let after: string | null = null; ;) {
     const page: { size: number; offset: number; after: string | null } = { size: 30, offset: 0, after };
@@ -90,7 +90,7 @@ function folded(past: Past) {
 /** One interaction with its tree. */
 async function readInteraction(channel: PlayedChannel, at: number, sequence: number, includeIncomplete: boolean) {
   const { organizationId, channelId } = channel;
-  const { queries } = features.interactions;
+  const { queries } = features.channels;
   const place = { channelId, sequence: sequence as never };
   const shown = { reader, includeIncomplete, includeToolCallUpdates: false };
   const found = await queries.at(organizationId, channelId, { sequence: at }, (view) =>

@@ -229,7 +229,7 @@ describe('a file for a graph', () => {
 describe('a file for a channel', () => {
   it('is posted once as its creator, however often workers die', async () => {
     const channel = await newChannel();
-    const { commands } = api.api.features.interactions;
+    const commands = api.api.features.channels.interactions;
     const item = await withProcessed(await png(), { channel, name: 'plan.png' }, async (id) => {
       const { post } = commands;
       commands.post = async (...args) => {

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '#libs/kernel/ids.ts';
 import { NO_EVENTS, type StreamRevision } from '#libs/kernel/event.ts';
 import type { EventToAppend } from '#libs/platform/eventstore/index.ts';
-import { channelEntity, CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
+import { CHANNEL_READ_MODEL, channelProjection } from '#libs/features/channels/index.ts';
 import { entityKeys, Projector } from '#libs/platform/readmodel/index.ts';
-import { channelStream, composeReadModels, type ReadModels } from '#services/features.ts';
+import { composeReadModels, type ReadModels } from '#services/features.ts';
 import { ProjectionLoop } from '#services/projector/projection-loop.ts';
 import { rebuild } from '#services/projector/rebuild.ts';
 import { projectionProbe } from '#services/projector/role.ts';
@@ -139,13 +139,13 @@ describe('a projection that throws an error that no store caused', () => {
   /** Fails at each renaming, a given number of times. */
   function failing(times: number): Projector {
     let failures = 0;
-    const planted: typeof channelEntity.projection = {
-      ...channelEntity.projection,
+    const planted: typeof channelProjection = {
+      ...channelProjection,
       project(run, keys) {
         if (run.events.some(({ type }) => type === 'ChannelRenamed.v1') && failures++ < times) {
           throw new TypeError('a mistake of ours');
         }
-        return channelEntity.projection.project(run, keys);
+        return channelProjection.project(run, keys);
       },
     };
     return new Projector(test.platform.store, test.platform.readModel, [planted]);
@@ -200,7 +200,7 @@ describe('an event of an unknown type', () => {
   it('is skipped and counted, and later events are applied', async () => {
     await emptyLog();
     const [organizationId, channelId] = [newId(), newId()];
-    const skippedBefore = new Map(channelStream.codec.skipped);
+    const skippedBefore = new Map(channelProjection.codec.skipped);
     const events = [
       ['ChannelCreated.v1', { ...created, id: channelId }],
       ['InteractionPosted.v1', posted],
@@ -215,7 +215,7 @@ describe('an event of an unknown type', () => {
     expect(problems).toEqual([]);
     expect(await reflected(organizationId, channelId)).toBe(4);
     for (const type of ['InteractionTranslated.v1', 'ReactionAdded.v2']) {
-      expect(channelStream.codec.skipped.get(type)).toBe((skippedBefore.get(type) ?? 0) + 1);
+      expect(channelProjection.codec.skipped.get(type)).toBe((skippedBefore.get(type) ?? 0) + 1);
     }
   });
 });

@@ -7,18 +7,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { channelProjection } from '#libs/features/channels/index.ts';
 import { foldEvents } from '#libs/kernel/decider.ts';
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { READ_MODELS_PREFIX, ReadModel } from '#libs/platform/readmodel/index.ts';
 import type { ApplyOutcome, EntityWrite } from '#libs/platform/readmodel/read-model.ts';
 import { connectRedis, type RedisClient, waitForRedis } from '#libs/platform/redis/index.ts';
-import {
-  channelStream,
-  composeFeatures,
-  composeReadModels,
-  type Features,
-  type ReadModels,
-} from '#services/features.ts';
+import { composeFeatures, composeReadModels, type Features, type ReadModels } from '#services/features.ts';
 import { foldedChannel, readChannel } from '#test/support/channel-views.ts';
 import {
   commandHistories,
@@ -184,13 +179,13 @@ describe('applying the events of a random history', () => {
 /** What a gateway applies right after its append, without a look at what the read model has. */
 async function appendedRuns({ organizationId, channelId }: PlayedChannel, size: number) {
   const log = await logOf([{ organizationId, channelId }]);
-  const events = log.map((stored) => channelStream.codec.decode(stored)).filter((event) => event !== null);
-  let before = channelStream.fold.initialState;
+  const events = log.map((stored) => channelProjection.codec.decode(stored)).filter((event) => event !== null);
+  let before = channelProjection.fold.initialState;
   return Array.from({ length: Math.ceil(events.length / size) }, (_, index) => {
     const [first, ...later] = events.slice(index * size, (index + 1) * size);
     if (first === undefined) throw new TypeError('a run without an event');
     const run = { organizationId, id: channelId, before, events: [first, ...later] as const };
-    before = foldEvents(channelStream.fold, before, run.events);
+    before = foldEvents(channelProjection.fold, before, run.events);
     return { ...run, after: before };
   });
 }
@@ -216,7 +211,7 @@ describe('what gateways have appended', () => {
             const applying: Promise<void>[] = [];
             for (const { run, place } of shuffled) {
               const { projector } = projectors[place % 2] ?? projectors[0];
-              applying.push(projector.applyAppended(channelStream, run));
+              applying.push(projector.applyAppended(channelProjection, run));
               if (!atOnce) await applying.at(-1);
             }
             await Promise.all(applying);

@@ -2,16 +2,10 @@
 import { CHANNEL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import { CHANNEL_READ_MODEL, Channels } from '#libs/features/channels/index.ts';
+import { CHANNEL_READ_MODEL, type Channels } from '#libs/features/channels/index.ts';
 import { NO_EVENTS, streamRevision, type StreamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import {
-  CollectionReader,
-  entityKeys,
-  EntityReader,
-  HistoryReader,
-  ReadModel,
-} from '#libs/platform/readmodel/index.ts';
+import { CollectionReader, entityKeys, ReadModel } from '#libs/platform/readmodel/index.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import { composeFeatures, composeReadModels, type ReadModels } from '#services/features.ts';
 import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
@@ -22,6 +16,7 @@ import { composeUnapplied } from '#test/support/unapplied-writer.ts';
 let test: TestPlatform;
 let models: ReadModels;
 let queries: Channels;
+let projector: ReadModels['projector'];
 let redis: ReturnType<typeof connectRedis>;
 /** What others do right before the reader's next command of that kind reaches Redis. */
 let meanwhile: { readonly before: (words: readonly unknown[]) => boolean; work(): Promise<void> } | undefined;
@@ -46,16 +41,8 @@ beforeAll(async () => {
       return command.promise;
     };
   }
-  const readModel = new ReadModel(redis);
-  const history = new HistoryReader({ ...test.platform, readModel }, models.projector, new CollectionReader(redis));
-  const reader = new EntityReader(redis, readModel, models.projector);
-  const readsOnly = () => Promise.reject(new Error('this test only reads'));
-  queries = new Channels(
-    { ...test.platform, readModel, projector: models.projector, reader, history },
-    { handle: readsOnly },
-    { wasPosted: readsOnly, archive: readsOnly },
-    { announce: readsOnly },
-  );
+  const reading = composeFeatures({ ...test.platform, redis, readModel: new ReadModel(redis) });
+  ({ channels: queries, projector } = reading);
 });
 afterAll(async () => {
   redis.close();
@@ -101,7 +88,7 @@ it('a list that is emptied while it is read is not taken for an empty one', asyn
 
 it('an unapplied channel beyond those that a process remembers is found, and lists wait for the projector', async () => {
   await built();
-  const { unapplied } = models.projector;
+  const { unapplied } = projector;
   const remember = (owner: string, channel: string, revision: StreamRevision): void =>
     unapplied.add(entityKeys(CHANNEL_READ_MODEL, owner, channel).revision, {
       category: 'channel',
@@ -123,7 +110,7 @@ it('an unapplied channel beyond those that a process remembers is found, and lis
   expect(await queries.channel(owner, forgotten)).not.toBeNull();
   await expect(list()).rejects.toMatchObject({ code: 'not_caught_up' });
 
-  await models.projector.catchUp('channel', owner, remembered);
+  await projector.catchUp('channel', owner, remembered);
   expect((await list()).total).toBe(2);
   expect(unapplied.has(entityKeys(CHANNEL_READ_MODEL, owner, newId()).revision)).toBe(false);
 });

@@ -210,7 +210,7 @@ async function restAt(
   }
   const place = parseInteractionId(id);
   if (!type.startsWith('interaction.') || place === null) return null;
-  const { queries } = features.interactions;
+  const { queries } = features.channels;
   const found = await queries.at(organizationId, channelId, { sequence: seq }, (view) =>
     queries.interaction(organizationId, place, { reader: null, includeIncomplete: true }, view),
   );
@@ -272,7 +272,7 @@ describe('the publication of frames', () => {
     const { organizationId, channelId } = channel;
     const text = (length: number) => [{ type: 'text', text: 'x'.repeat(length) }];
     const post = (index: number, length: number) =>
-      features.interactions.commands.post(
+      features.channels.interactions.post(
         contextOf(organizationId, newId(), index),
         channelId,
         {
@@ -295,7 +295,7 @@ describe('the publication of frames', () => {
     // They wait for the previous command and are appended together: each frame has all of the text.
     await Promise.all(
       Array.from({ length: 10 }, (_, index) =>
-        features.interactions.commands.append(contextOf(organizationId, newId(), index), place, text(10), 'operator'),
+        features.channels.interactions.append(contextOf(organizationId, newId(), index), place, text(10), 'operator'),
       ),
     );
     await eventually(() => topic.heads.includes(12));

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { Drafts, interactionId } from '#libs/features/channels/index.ts';
+import { type Drafts, interactionId } from '#libs/features/channels/index.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import { FRAME_FLAG } from '#libs/platform/live/index.ts';
 import { composeFeatures } from '#services/features.ts';
@@ -18,7 +18,7 @@ let drafts: Drafts;
 
 beforeAll(async () => {
   api = await startTestApi({ redis: 'own' });
-  drafts = new Drafts(api.stores.platform, composeFeatures(api.stores.platform).reader);
+  ({ drafts } = composeFeatures(api.stores.platform).channels);
 });
 afterAll(() => api.stop());
 

@@ -105,7 +105,7 @@ function act(features: Features, context: CommandContext, channel: Acting): Prom
   const { random, head } = channel;
   const dice = random(20);
   if (dice < 3) return changeChannel(features, context, channel.channelId, random);
-  const { commands } = features.interactions;
+  const commands = features.channels.interactions;
   // Most commands concern a recent interaction.
   const sequence = Math.max(1, head - random(12)) as never;
   const target = { channelId: channel.channelId, sequence };
@@ -154,15 +154,11 @@ function changeChannel(
   }
 }
 
-function post(
-  { interactions }: Features,
-  context: CommandContext,
-  { channelId, random, spans }: Acting,
-): Promise<Outcome> {
+function post({ channels }: Features, context: CommandContext, { channelId, random, spans }: Acting): Promise<Outcome> {
   const spanId = `span-${context.commandId}`;
   const parent = spans[Math.max(0, spans.length - 1 - random(9))] ?? null;
   if (random(2) === 0) spans.push(spanId);
-  return interactions.commands.post(
+  return channels.interactions.post(
     context,
     channelId,
     {
@@ -182,12 +178,11 @@ function post(
 }
 
 function addTo(
-  { reactions }: Features,
+  { channels: { reactions: commands } }: Features,
   context: CommandContext,
   target: { readonly channelId: string; readonly sequence: never },
   { random, reactions: asked }: Acting,
 ): Promise<Outcome> {
-  const { commands } = reactions;
   const type = random(2) === 0 ? ('user' as const) : ('agent' as const);
   const reactor = { type, id: `${type}-${random(2)}`, name: random(2) === 0 ? null : 'Otto' };
   const emoji = random(2) === 0 ? '👍' : '👩🏽‍🚀';

@@ -37,10 +37,9 @@ import type { Invocations } from './invocation.read.ts';
 import { MAX_QUESTIONS, type RelevanceJudge } from './relevance-judge.ts';
 
 /** What decisions are made with. */
-export type Deciding = Pick<
-  Answering,
-  'agents' | 'directory' | 'channels' | 'interactions' | 'invocations' | 'runs' | 'store'
-> & { readonly relevance: RelevanceJudge };
+export type Deciding = Pick<Answering, 'agents' | 'directory' | 'channels' | 'invocations' | 'runs' | 'store'> & {
+  readonly relevance: RelevanceJudge;
+};
 
 type Context = Process<null, never>;
 
@@ -252,7 +251,7 @@ async function notifyOfCap(
   { channelId, turnId, spanId, depth, sequence }: PostedMessage & Message,
   decided: readonly Invocation[],
   process: Context,
-  { interactions, directory }: Deciding,
+  { channels, directory }: Deciding,
 ): Promise<void> {
   const agentIds = decided.flatMap(({ reason, agentId }) => (reason === 'depth_cap' ? [agentId] : []));
   const text = `Agents have answered each other ${depth} times in this turn. The limit is ${MAX_HOPS}, so the last message invokes no further agent.`;
@@ -268,5 +267,5 @@ async function notifyOfCap(
     parentSpanId: spanId,
     organizationApplication: await directory.application(process.organizationId),
   };
-  await interactions.commands.post(process.commandContext('depth cap'), channelId, notification, { spanIsNew: false });
+  await channels.interactions.post(process.commandContext('depth cap'), channelId, notification, { spanIsNew: false });
 }

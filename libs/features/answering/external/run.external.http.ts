@@ -25,7 +25,7 @@ import { decideFailure, decideResponse, type ExternalRejection, obstacleOf } fro
 import { type Runs, runSchema } from '../run/run.read.ts';
 import type { Run } from '../run/run.ts';
 
-type Answers = Pick<Answering, 'directory' | 'interactions' | 'reactions' | 'runs'>;
+type Answers = Pick<Answering, 'channels' | 'directory' | 'runs'>;
 
 const MAX_TEXT = 100_000;
 /** Responses of runs whose deltas this process has taken. */
@@ -79,7 +79,7 @@ export function externalRunRoutes(app: HttpApp, answering: Answers): void {
     }),
     async (request) => {
       const run = await ownRun(runs, request.principal, request.params.id);
-      const messages = await conversationOf(answering.interactions.queries, run);
+      const messages = await conversationOf(answering.channels.queries, run);
       if (messages === null) throw notFound();
       return { messages: messages.flatMap((one) => (one.role === 'tool' ? [] : [{ role: one.role, text: one.text }])) };
     },

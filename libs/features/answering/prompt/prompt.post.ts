@@ -78,12 +78,12 @@ export function channelOf(
   id: EntityId,
   { agent }: Pick<Prompt, 'agent'>,
   other: NonNullable<CreateChannelBody['participants']>[number],
-  { users, organizations }: Pick<Prompting, 'users' | 'organizations'>,
+  { channels }: Pick<Prompting, 'channels'>,
 ): Promise<ChannelCreated> {
   const participants = [other, { type: 'agent' as const, id: agent.id }];
   const body = { name: agent.name, type: 'websocket' as const, channel_type: 'chat' as const, participants };
   // The agent as the log has it: read models may not know it yet.
-  const directories = { users, agents: { find: async () => agent }, organizations };
+  const directories = { ...channels.directories, agents: { find: async () => agent } };
   return channelToCreate({ ...context, commandId: id }, body, directories);
 }
 
@@ -138,10 +138,10 @@ export async function postIn(
   const opened = await prompting.channels.open(opening, channel);
   if (!opened.ok && opened.rejection.reason !== 'archived') throw notFound();
   const { interaction, spanIsNew } = await interactionToPost(context, bodyOf(prompt), {
-    directory: prompting.interactions.directory,
+    directory: prompting.channels.directories.users,
     writer: 'operator',
   });
-  const result = await prompting.interactions.commands
+  const result = await prompting.channels.interactions
     .post(context, channel.id, interaction, { spanIsNew })
     .catch((error: unknown) => {
       throw opened.ok && opened.isChanged ? faultAfterWrite(error) : error;

@@ -59,13 +59,13 @@ const ACTOR = { type: 'system', id: 'reactor:agent-runs' } as const;
  */
 export class RunInChannel {
   readonly #run: Run;
-  readonly #answering: Pick<Answering, 'interactions' | 'reactions' | 'directory'>;
+  readonly #answering: Pick<Answering, 'channels' | 'directory'>;
   readonly #cause: Pick<CommandContext, 'correlationId' | 'traceparent'>;
 
   /** @param cause of the events that the run writes: the request that it follows from */
   constructor(
     run: Run,
-    answering: Pick<Answering, 'interactions' | 'reactions' | 'directory'>,
+    answering: Pick<Answering, 'channels' | 'directory'>,
     cause: Pick<CommandContext, 'correlationId' | 'traceparent'>,
   ) {
     this.#run = run;
@@ -80,7 +80,7 @@ export class RunInChannel {
     const interaction = await this.#interaction(given);
     const context = this.#context(given.name);
     const post = (more: Partial<CommandContext> = {}) =>
-      this.#answering.interactions.commands.post({ ...context, ...more }, channelId, interaction, { spanIsNew: false });
+      this.#answering.channels.interactions.post({ ...context, ...more }, channelId, interaction, { spanIsNew: false });
     let result = await post();
     // Posted by an earlier attempt, or by another worker: its event is in the log.
     if (!result.ok && result.rejection.reason === 'span_taken') {
@@ -100,10 +100,14 @@ export class RunInChannel {
       name: `update ${call.id} ${sequence}`,
       below: this.spanOf(`call ${call.id}`),
     });
-    const { commands } = this.#answering.interactions;
     const shown = { ...interaction, contentRole: 'tool_call_update' as const };
     const update = { toolCallId: this.toolCallId(call.id), sequence };
-    await commands.update(this.#context(`update ${call.id} ${sequence}`), this.#run.channelId, shown, update);
+    await this.#answering.channels.interactions.update(
+      this.#context(`update ${call.id} ${sequence}`),
+      this.#run.channelId,
+      shown,
+      update,
+    );
   }
 
   /** Unique in the channel, where the calls of all runs are shown. */
@@ -123,17 +127,17 @@ export class RunInChannel {
   async recordReceipt(): Promise<void> {
     const ref = parseInteractionId(this.#run.messageId);
     if (ref === null || this.#run.asked !== null) return;
-    await this.#answering.reactions.commands.recordReceipt(this.#context('receipt'), ref, this.#run.agentId);
+    await this.#answering.channels.reactions.recordReceipt(this.#context('receipt'), ref, this.#run.agentId);
   }
 
   /** Completes an interaction; one that has ended by now stays as it is. */
   async complete(ref: InteractionRef, text: string, details: FinalDetails = {}): Promise<void> {
     const content = [{ type: 'text', text }];
-    await this.#answering.interactions.commands.complete(this.#context('complete'), ref, content, 'operator', details);
+    await this.#answering.channels.interactions.complete(this.#context('complete'), ref, content, 'operator', details);
   }
 
   async fail(ref: InteractionRef, reason: string): Promise<void> {
-    await this.#answering.interactions.commands.fail(this.#context('fail'), ref, reason);
+    await this.#answering.channels.interactions.fail(this.#context('fail'), ref, reason);
   }
 
   /** The response, if it was posted and is not complete. */
@@ -142,7 +146,7 @@ export class RunInChannel {
     if (asked !== null) return null;
     const shown = { reader: null, includeIncomplete: true };
     const span = this.spanOf('response');
-    for (const document of await this.#answering.interactions.queries.descendants(
+    for (const document of await this.#answering.channels.queries.descendants(
       organizationId,
       channelId,
       spanId,
@@ -158,14 +162,14 @@ export class RunInChannel {
   async draftOf(ref: InteractionRef): Promise<string> {
     const { organizationId, channelId } = this.#run;
     const id = interactionId(ref);
-    const drafts = await this.#answering.interactions.drafts.current(organizationId, channelId);
+    const drafts = await this.#answering.channels.drafts.current(organizationId, channelId);
     const snapshots = drafts.map(({ json }) => JSON.parse(json) as { interaction_id?: string; text?: string });
     return snapshots.find(({ interaction_id }) => interaction_id === id)?.text ?? '';
   }
 
   /** @param offset length that the draft has; null replaces it */
   putDraft(ref: InteractionRef, offset: number | null, text: string): ReturnType<Drafts['put']> {
-    return this.#answering.interactions.drafts.put(this.#run.organizationId, ref, { offset, text }, 'operator');
+    return this.#answering.channels.drafts.put(this.#run.organizationId, ref, { offset, text }, 'operator');
   }
 
   async #interaction({

@@ -112,7 +112,7 @@ async function stepOn(one: StepOfRun, trace: RunTrace, answering: Stepping): Pro
     await endQuestion(run, process.commandContext('question'), answering.runs);
     return trace.step(toolSpan(todo), () => runToolStep(one, todo, toolset));
   }
-  const conversation = await conversationOf(answering.interactions.queries, run);
+  const conversation = await conversationOf(answering.channels.queries, run);
   if (conversation === null) return failed('message_gone', 'the message does not exist');
   const { beginnings } = answering;
   const input = { ...toolset, ...todo, model, conversation, beginnings };

@@ -21,8 +21,8 @@ import {
 } from '#libs/platform/http/index.ts';
 
 import type { ChannelAccess } from '../access.ts';
-import { channelToCreate, participantToAdd, type Directories } from './channel.inputs.ts';
-import type { ChannelResult, Channels } from './channel.read.ts';
+import type { ChannelResult, Channels } from '../channels.ts';
+import { channelToCreate, participantToAdd } from './channel.requests.ts';
 import { participantResource } from './channel.resource.ts';
 import {
   channelPageSchema,
@@ -39,11 +39,7 @@ import {
 } from './channel.schemas.ts';
 import { MAX_PARTICIPANTS, MAX_PARTICIPANTS_BYTES, type ChannelRejection } from './channel.ts';
 
-export interface ChannelRouteParts {
-  readonly channels: Channels;
-  readonly directories: Directories;
-  readonly access: Pick<ChannelAccess, 'admits' | 'admitted'>;
-}
+type Access = Pick<ChannelAccess, 'admits' | 'admitted'>;
 
 const { reads, writes } = routesTagged('channels');
 const response = { 200: channelSchema };
@@ -74,14 +70,14 @@ function sendChannel(
 }
 
 /** Declares the routes of channels and their participants: reads first, then commands. */
-export function channelRoutes(app: HttpApp, parts: ChannelRouteParts): void {
-  readRoutes(app, parts);
-  commandRoutes(app, parts);
-  participantListRoute(app, parts);
-  participantRoutes(app, parts);
+export function channelRoutes(app: HttpApp, channels: Channels, access: Access): void {
+  readRoutes(app, channels, access);
+  commandRoutes(app, channels, access);
+  participantListRoute(app, channels);
+  participantRoutes(app, channels);
 }
 
-function readRoutes(app: HttpApp, { channels, access }: ChannelRouteParts): void {
+function readRoutes(app: HttpApp, channels: Channels, access: Access): void {
   app.get(
     '/api/v1/channels',
     reads(
@@ -145,7 +141,7 @@ function readRoutes(app: HttpApp, { channels, access }: ChannelRouteParts): void
   );
 }
 
-function commandRoutes(app: HttpApp, { channels, directories, access }: ChannelRouteParts): void {
+function commandRoutes(app: HttpApp, channels: Channels, access: Access): void {
   app.post(
     '/api/v1/channels',
     writes(
@@ -161,7 +157,7 @@ function commandRoutes(app: HttpApp, { channels, directories, access }: ChannelR
       const context = commandContext(request);
       const { principal, body } = request;
       if (principal.isMember) await requireMayCreate(principal, body, access);
-      const channel = await channelToCreate(context, body, directories);
+      const channel = await channelToCreate(context, body, channels.directories);
       return sendChannel(request, reply, channels, await channels.create(context, channel));
     },
   );
@@ -206,7 +202,7 @@ function commandRoutes(app: HttpApp, { channels, directories, access }: ChannelR
   );
 }
 
-function participantListRoute(app: HttpApp, { channels }: ChannelRouteParts): void {
+function participantListRoute(app: HttpApp, channels: Channels): void {
   app.get(
     '/api/v1/channels/:id/participants',
     reads(
@@ -231,7 +227,7 @@ function participantListRoute(app: HttpApp, { channels }: ChannelRouteParts): vo
   );
 }
 
-function participantRoutes(app: HttpApp, { channels, directories }: ChannelRouteParts): void {
+function participantRoutes(app: HttpApp, channels: Channels): void {
   app.post(
     '/api/v1/channels/:id/participants',
     writes(
@@ -248,7 +244,7 @@ function participantRoutes(app: HttpApp, { channels, directories }: ChannelRoute
     async (request, reply) => {
       const context = commandContext(request);
       const { id } = request.params;
-      const participant = await participantToAdd(context, request.body, directories);
+      const participant = await participantToAdd(context, request.body, channels.directories);
       const result = await channels.addParticipant(context, id, participant);
       return sendChannel(request, reply, channels, result);
     },
@@ -282,7 +278,7 @@ function participantRoutes(app: HttpApp, { channels, directories }: ChannelRoute
 async function requireMayCreate(
   { organizationId, principalId }: Principal,
   body: CreateChannelBody,
-  access: ChannelRouteParts['access'],
+  access: Access,
 ): Promise<void> {
   const { participants, parent_channel_id: parent, owner_id: owner } = body;
   if (owner != null && owner !== principalId)

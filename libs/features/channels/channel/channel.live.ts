@@ -1,15 +1,15 @@
-/** Channels on sockets and event streams, and in Kafka for other teams. */
+/** Events of the channel itself, as sockets and event streams show them, and Kafka for other teams. */
 import { z } from 'zod';
 
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { FRAME_FLAG, publicEvents, type EventContent, type EventDescription } from '#libs/platform/live/index.ts';
-import type { ProjectedEvent } from '#libs/platform/readmodel/index.ts';
+import { FRAME_FLAG, type EventContent, type EventDescription } from '#libs/platform/live/index.ts';
 
+import { channelEntity } from './channel.read.ts';
 import { channelResource, participantResource } from './channel.resource.ts';
 import { channelSchema, participantSchema } from './channel.schemas.ts';
-import { channelCodec, channelFold, type ChannelEvent, type ChannelState, type Participant } from './channel.ts';
+import { channelFold, type ChannelEvent, type ChannelState, type Participant } from './channel.ts';
 
 const TYPES = {
   'ChannelCreated.v1': 'channel.created',
@@ -39,7 +39,11 @@ export const channelEventTypes: readonly EventDescription[] = [
 ];
 
 /** The frame of an event: the channel, or the participant, after it. */
-export function channelFrame({ before, after, event }: ProjectedEvent<ChannelState, ChannelEvent>): EventContent {
+export function channelFrame(
+  event: StreamEvent<ChannelEvent>,
+  before: ChannelState,
+  after: ChannelState,
+): EventContent {
   const type = TYPES[event.type];
   if (event.type === 'ParticipantAdded.v1') {
     const { participant } = event.data;
@@ -51,7 +55,7 @@ export function channelFrame({ before, after, event }: ProjectedEvent<ChannelSta
     const removed = before?.participants.find((one) => one.participantId === participantId);
     return { type, json: JSON.stringify(removed ? listed(removed) : null), flags: FRAME_FLAG.access };
   }
-  const json = JSON.stringify(after && channelResource(after));
+  const json = after === null ? 'null' : channelEntity.json(after);
   return event.type === 'ChannelArchived.v1'
     ? { type, json, flags: FRAME_FLAG.access | FRAME_FLAG.last }
     : { type, json };
@@ -76,7 +80,7 @@ const joined = z
 const left = z.object({ channel_id: z.string(), participant_id: participantId }).meta({ id: 'LeftParticipant' });
 const archived = z.object({ id: z.string() }).meta({ id: 'ArchivedChannel' });
 
-const described: readonly EventDescription[] = [
+export const channelMessageTypes: readonly EventDescription[] = [
   { type: 'channel.created', summary: 'A channel was created: its first event', data: channelSchema },
   { type: 'channel.updated', summary: 'The properties that are present changed', data: changedChannel },
   { type: 'channel.archived', summary: 'The channel was archived: its last event', data: archived },
@@ -84,12 +88,10 @@ const described: readonly EventDescription[] = [
   { type: 'participant.left', summary: 'A participant left the channel', data: left },
 ];
 
-/** Messages contain what an event alone states, without the events before it. */
-export const publicChannelEvents = publicEvents({
-  codec: channelCodec,
-  described,
-  publish: (event, id): EventContent => ({ type: TYPES[event.type], json: JSON.stringify(publicData(event, id)) }),
-});
+/** The message of an event: what the event alone states, without the events before it. */
+export function channelMessage(event: StreamEvent<ChannelEvent>, id: EntityId): EventContent {
+  return { type: TYPES[event.type], json: JSON.stringify(publicData(event, id)) };
+}
 
 function publicData(event: StreamEvent<ChannelEvent>, id: EntityId): object | null {
   switch (event.type) {

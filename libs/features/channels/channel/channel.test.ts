@@ -11,7 +11,6 @@ import {
   type ChannelEvent,
   channelFold,
   decideAddParticipant,
-  decideArchive,
   decideCreate,
   decideRemoveParticipant,
   decideThread,
@@ -189,17 +188,6 @@ describe('participants', () => {
       ok: false,
       rejection: { reason: 'participant_not_found' },
     });
-  });
-});
-
-describe('archiving a channel', () => {
-  it('yields one event', () => {
-    expect(decideArchive(given(created), false)).toEqual({ ok: true, events: [archived] });
-    expect(decideArchive(given(created, archived), false)).toEqual({ ok: true, events: [] });
-  });
-
-  it('is repeated while interactions are incomplete, so that it is the last event', () => {
-    expect(decideArchive(given(created, archived), true)).toEqual({ ok: true, events: [archived] });
   });
 });
 

@@ -13,12 +13,6 @@ import type { Actor } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 
-/** Category of the streams: `channel-<id>` contains all events of a channel. */
-export const CHANNEL = 'channel';
-
-/** Raise the version when any feature changes the shape of its stored data of channels: this rebuilds all of them. */
-export const CHANNEL_READ_MODEL = { category: CHANNEL, version: 6 } as const;
-
 export const communicationType = z.enum(['websocket', 'messenger_a', 'messenger_b', 'messenger_c', 'sms']);
 export const channelType = z.enum(['chat', 'collaboration', 'multi_org_chat', 'thread']);
 export const channelSource = z.enum(['app_main', 'app_two', 'app_three', 'health']);
@@ -242,15 +236,6 @@ export function decideRemoveParticipant(
     return refuse({ reason: 'participant_not_found' });
   }
   return accept({ type: 'ParticipantRemoved.v1', data: { participantId } });
-}
-
-/**
- * Archives the channel. `ChannelArchived.v1` is the last event of a stream: a channel that an earlier version archived
- * with incomplete interactions is archived again after these have been failed.
- */
-export function decideArchive({ archivedAt }: Channel, hasOpenInteractions: boolean): ChannelDecision {
-  if (archivedAt !== null && !hasOpenInteractions) return accept();
-  return accept({ type: 'ChannelArchived.v1', data: {} });
 }
 
 /** Whether a channel may get a thread; `null` if the organization has no such channel. */

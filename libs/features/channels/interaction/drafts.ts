@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 
-import { CHANNEL } from '../channel/channel.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
@@ -27,9 +26,10 @@ import { FunctionLibrary } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import { interactionId, type InteractionRef } from './interaction.id.ts';
-import { mayWriteAs, OF_INTERACTION, requireInteractionRef, type Sender, type Writer } from './interaction.requests.ts';
+import { mayWriteAs, type Sender, type Writer } from './interaction.ts';
+import { OF_INTERACTION, requireInteractionRef } from './interaction.requests.ts';
 import { draftSchema, interactionParams, writeDeltaBody } from './interaction.schemas.ts';
-import { draftKeys, interactionKeys } from './reads/interaction.keys.ts';
+import { CHANNEL, channelKeys, draftKeys } from '../channel.keys.ts';
 
 /** TTL of a draft after its last change. */
 export const DRAFT_TTL_MS = 5 * 60 * 1000;
@@ -77,7 +77,7 @@ export class Drafts {
   readonly #reader: Pick<EntityReader, 'isBehind'>;
   readonly #senders = new LRUCache<string, Sender>({ max: MAX_SENDERS });
 
-  constructor({ redis }: Pick<Platform, 'redis'>, reader: Pick<EntityReader, 'isBehind'>) {
+  constructor({ redis, reader }: Pick<Platform, 'redis'> & { readonly reader: Pick<EntityReader, 'isBehind'> }) {
     this.#functions = new FunctionLibrary(redis, new URL('./reads/lua/drafts.lua', import.meta.url));
     this.#redis = redis;
     this.#reader = reader;
@@ -115,7 +115,7 @@ export class Drafts {
   }
 
   async #senderOf(organizationId: EntityId, { channelId, sequence }: InteractionRef): Promise<Sender | null> {
-    const { documents } = interactionKeys(organizationId, channelId);
+    const { documents } = channelKeys(organizationId, channelId);
     const name = `${documents} ${sequence}`;
     const known = this.#senders.get(name);
     if (known !== undefined) return known;
@@ -129,7 +129,7 @@ export class Drafts {
   async #put(organizationId: EntityId, ref: InteractionRef, { offset, text }: Delta): Promise<DraftResult> {
     const { channelId, sequence } = ref;
     const { lengths, textPrefix } = draftKeys(organizationId, channelId);
-    const { index, documents } = interactionKeys(organizationId, channelId);
+    const { index, documents } = channelKeys(organizationId, channelId);
     const id = interactionId(ref);
     const frame = offset === null ? snapshotJson(id, text) : deltaJson(id, offset, text);
     const [reply] = await this.#functions.callAll([

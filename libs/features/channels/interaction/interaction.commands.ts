@@ -1,42 +1,47 @@
-import { CHANNEL, type ChannelEvent } from '../channel/channel.ts';
-import type { ChannelInteractions } from '../channel/channel.read.ts';
 import { accept } from '#libs/kernel/decider.ts';
-import { sequenceOf, streamRevision, type StreamEvent, type StreamRevision } from '#libs/kernel/event.ts';
+import { sequenceOf, type StreamEvent, type StreamRevision } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
-import { runnerOfEvents, type CommandContext, type CommandRunner } from '#libs/platform/commands/index.ts';
-import type { EventStore } from '#libs/platform/eventstore/index.ts';
-import { streamName } from '#libs/platform/streams/index.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+
+import { channelKeys } from '../channel.keys.ts';
+import { type ChannelHandler, type ChannelStreamEvent, isInteractionEvent } from '../stream.ts';
 
 import {
   decideAppend,
   decideComplete,
-  decideEndings,
   decideFail,
   decidePost,
-  type InteractionContext,
+  type ChannelStream,
   type InteractionRejection,
   type InteractionTarget,
+  mayWriteAs,
   type Post,
+  type Writer,
 } from './interaction.ts';
 import {
   type FinalDetails,
   interactionCodec,
-  type InteractionEvent,
   type InteractionPosted,
   type StoredContent,
 } from './interaction.events.ts';
-import { parseInteractionId, type InteractionRef } from './interaction.id.ts';
-import { mayWriteAs, type NewInteraction, type RequestedPost, type Writer } from './interaction.requests.ts';
+import type { InteractionRef } from './interaction.id.ts';
 import { changedOpen, type OpenInteraction } from './open-interaction.ts';
-import { interactionKeys } from './reads/interaction.keys.ts';
 import { decodeSpan } from './reads/projection.ts';
 import type { InteractionQueries } from './reads/queries.ts';
-import { ephemeralJson, openJson, postedJson, type Owner } from './reads/resource.ts';
+import { changedJson, ephemeralJson, openJson, postedJson, type Owner } from './reads/resource.ts';
 import type { ToolCallUpdates } from './tool-call-updates.ts';
 
-/** Runs the commands of channels, whose streams also contain the interactions. */
-export type ChannelRunner = CommandRunner<InteractionContext, ChannelEvent | InteractionEvent>;
+/** An interaction to post, before the look-ups of its spans. */
+export type NewInteraction = Omit<Post, 'organizationId' | 'parent' | 'spanTaken'>;
+
+export interface RequestedPost {
+  readonly interaction: NewInteraction;
+  /** Whether the span's id was generated for this command. */
+  readonly spanIsNew: boolean;
+  /** Set for a tool-call update, which is not appended to the log. */
+  readonly update: { readonly toolCallId: string; readonly sequence: number } | null;
+}
 
 /** An interaction after a command, as the API returns it; `revision` is that of the channel's stream. */
 export type InteractionResult =
@@ -57,17 +62,14 @@ export type PostResult =
  * model and so need Redis, except a post without a `spanId` and a `parentSpanId`.
  */
 export class InteractionCommands {
-  readonly #runner: CommandRunner<InteractionContext, InteractionEvent>;
-  readonly #updates: ToolCallUpdates;
+  readonly #handler: ChannelHandler;
   readonly #queries: InteractionQueries;
+  readonly #updates: ToolCallUpdates;
 
-  constructor(
-    runner: ChannelRunner,
-    parts: { readonly updates: ToolCallUpdates; readonly queries: InteractionQueries },
-  ) {
-    this.#runner = runnerOfEvents(runner);
-    this.#updates = parts.updates;
-    this.#queries = parts.queries;
+  constructor(handler: ChannelHandler, queries: InteractionQueries, updates: ToolCallUpdates) {
+    this.#handler = handler;
+    this.#queries = queries;
+    this.#updates = updates;
   }
 
   /** Posts an interaction, or stores a tool-call update. */
@@ -137,14 +139,14 @@ export class InteractionCommands {
     channelId: EntityId,
     interaction: NewInteraction,
     { checksSpan }: { readonly checksSpan: boolean },
-    decide: (state: InteractionContext, post: Post) => ReturnType<typeof decidePost>,
+    decide: (state: ChannelStream, post: Post) => ReturnType<typeof decidePost>,
   ) {
     const { organizationId } = context;
     const { spanId, parentSpanId } = interaction;
-    const { spans } = interactionKeys(organizationId, channelId);
+    const { spans } = channelKeys(organizationId, channelId);
     const lookups = [spanId, parentSpanId].map((field) => (field === null ? null : { key: spans, field }));
     const [own = null, parent = null] = [checksSpan ? lookups[0] : null, lookups[1]];
-    return this.#runner.handle(
+    return this.#handler.handle(
       channelId,
       context,
       (state, { found }) => {
@@ -199,13 +201,13 @@ export class InteractionCommands {
     context: CommandContext,
     ref: InteractionRef,
     writer: Writer,
-    decide: (state: InteractionContext, target: InteractionTarget) => ReturnType<typeof decideFail>,
+    decide: (state: ChannelStream, target: InteractionTarget) => ReturnType<typeof decideFail>,
   ): Promise<InteractionResult> {
     const { channelId, sequence } = ref;
     const { organizationId } = context;
-    const listed = { key: interactionKeys(organizationId, channelId).index('all'), score: sequence };
+    const listed = { key: channelKeys(organizationId, channelId).index('all'), score: sequence };
     let before: OpenInteraction | null = null;
-    const result = await this.#runner.handle(
+    const result = await this.#handler.handle(
       channelId,
       context,
       (state, { counted }) => {
@@ -233,39 +235,12 @@ export class InteractionCommands {
 
 /** @param event that a command yielded; none if it had nothing to do */
 function documentAfter(
-  event: StreamEvent<InteractionEvent> | undefined,
+  event: StreamEvent<ChannelStreamEvent> | undefined,
   before: OpenInteraction,
   owner: Owner,
 ): string {
-  if (event === undefined || event.type === 'InteractionPosted.v1') return openJson(before, owner);
-  return openJson(changedOpen(before, event), owner);
-}
-
-/** Implements the port through which the commands of channels use interactions. */
-export function interactionsOfChannel(
-  runner: ChannelRunner,
-  store: Pick<EventStore, 'readStream'>,
-): ChannelInteractions {
-  return {
-    async wasPosted(channelId, interactionId) {
-      const ref = parseInteractionId(interactionId);
-      if (ref?.channelId !== channelId) return false;
-      const from = streamRevision(ref.sequence - 1);
-      for await (const event of store.readStream(streamName(CHANNEL, channelId), { from, limit: 1 })) {
-        return event.type === 'InteractionPosted.v1';
-      }
-      return false;
-    },
-    async archive(channelId, context, decide) {
-      const result = await runner.handle(channelId, context, ({ channel, interactions }) => {
-        const endings = decideEndings(interactions);
-        const decision = decide(channel, endings.length > 0);
-        if (!decision.ok || decision.events.length === 0) return decision;
-        return accept<ChannelEvent | InteractionEvent>(...endings, ...decision.events);
-      });
-      if (!result.ok) return result;
-      const events = result.events.filter((event) => event.type === 'ChannelArchived.v1');
-      return { ...result, state: result.state.channel, events };
-    },
-  };
+  if (event === undefined || !isInteractionEvent(event) || event.type === 'InteractionPosted.v1') {
+    return openJson(before, owner);
+  }
+  return changedJson(changedOpen(before, event), event, owner);
 }

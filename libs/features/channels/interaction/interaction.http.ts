@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 
-import { CHANNEL } from '../channel/channel.ts';
+import type { Channels } from '../channels.ts';
+import { CHANNEL } from '../channel.keys.ts';
 import type { ChannelSequence, StreamRevision } from '#libs/kernel/event.ts';
 import { faultAfterWrite, storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
@@ -9,6 +10,8 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 import {
   commandContext,
   type HttpApp,
+  liveCommand,
+  type LiveCommandType,
   notFound,
   OF_CHANNEL,
   openPage,
@@ -20,10 +23,10 @@ import {
 } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/streams/index.ts';
 
-import type { InteractionCommands, InteractionResult } from './interaction.commands.ts';
+import { draftRoutes } from './drafts.ts';
+import type { InteractionResult } from './interaction.commands.ts';
 import { interactionId, type InteractionRef } from './interaction.id.ts';
 import {
-  type InteractionDirectory,
   interactionError,
   interactionToPost,
   OF_INTERACTION,
@@ -46,24 +49,19 @@ import {
 import { readerOf } from './reads/present.ts';
 import type { InteractionQueries } from './reads/queries.ts';
 
-export interface InteractionRouteParts {
-  readonly commands: InteractionCommands;
-  readonly queries: InteractionQueries;
-  readonly directory: InteractionDirectory;
-}
-
 const { reads, writes } = routesTagged('interactions');
 const response = { 200: interactionSchema };
 
 /** Declares the routes of interactions: reads first, then commands. */
-export function interactionRoutes(app: HttpApp, parts: InteractionRouteParts): void {
-  readRoute(app, parts);
-  listRoute(app, parts);
-  postRoute(app, parts);
-  changeRoutes(app, parts);
+export function interactionRoutes(app: HttpApp, channels: Channels): void {
+  readRoute(app, channels);
+  listRoute(app, channels);
+  postRoute(app, channels);
+  changeRoutes(app, channels);
+  draftRoutes(app, channels.drafts);
 }
 
-function readRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
+function readRoute(app: HttpApp, { queries }: Channels): void {
   app.get(
     '/api/v1/interactions/:interaction_id',
     reads(
@@ -95,7 +93,7 @@ function readRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
   );
 }
 
-function listRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
+function listRoute(app: HttpApp, { queries }: Channels): void {
   app.get(
     '/api/v1/channels/:id/interactions',
     reads(
@@ -148,7 +146,7 @@ function isPolled({ order, after_sequence: sequence, created_after: time }: z.ou
   return order === 'asc' || sequence !== undefined || time !== undefined;
 }
 
-function postRoute(app: HttpApp, { commands, directory }: InteractionRouteParts): void {
+function postRoute(app: HttpApp, { interactions, directories }: Channels): void {
   app.post(
     '/api/v1/channels/:id/interactions',
     writes(
@@ -164,15 +162,18 @@ function postRoute(app: HttpApp, { commands, directory }: InteractionRouteParts)
     async (request, reply) => {
       const context = commandContext(request);
       const channelId = request.params.id;
-      const post = await interactionToPost(context, request.body, { directory, writer: request.principal });
-      const { document, revision } = accepted(await commands.submit(context, channelId, post), request, channelId);
+      const post = await interactionToPost(context, request.body, {
+        directory: directories.users,
+        writer: request.principal,
+      });
+      const { document, revision } = accepted(await interactions.submit(context, channelId, post), request, channelId);
       setPosition(request, reply, { stream: streamName(CHANNEL, channelId), revision });
       return sendJson(reply, document);
     },
   );
 }
 
-function changeRoutes(app: HttpApp, { commands, queries }: InteractionRouteParts): void {
+function changeRoutes(app: HttpApp, { interactions, queries }: Channels): void {
   const options = { params: interactionParams, response };
   app.post(
     '/api/v1/interactions/:interaction_id/content',
@@ -190,7 +191,7 @@ function changeRoutes(app: HttpApp, { commands, queries }: InteractionRouteParts
         const { content } = request.body;
         refuseUpdates(content);
         refuseOfMember(request.principal, content);
-        return commands.append(context, ref, content, request.principal);
+        return interactions.append(context, ref, content, request.principal);
       }),
   );
   app.post(
@@ -209,7 +210,7 @@ function changeRoutes(app: HttpApp, { commands, queries }: InteractionRouteParts
         const { content } = request.body;
         refuseUpdates(content ?? []);
         refuseOfMember(request.principal, content ?? []);
-        return commands.complete(context, ref, content ?? null, request.principal);
+        return interactions.complete(context, ref, content ?? null, request.principal);
       }),
   );
   app.post(
@@ -225,7 +226,12 @@ function changeRoutes(app: HttpApp, { commands, queries }: InteractionRouteParts
     ),
     (request, reply) =>
       answerChange(request, reply, queries, (context, ref) =>
-        commands.fail(context, ref, request.body.reason, request.principal.isMember ? request.principal : 'operator'),
+        interactions.fail(
+          context,
+          ref,
+          request.body.reason,
+          request.principal.isMember ? request.principal : 'operator',
+        ),
       ),
   );
 }
@@ -268,4 +274,22 @@ export async function sendChanged(
   if (document === null) throw faultAfterWrite(storeUnavailable('redis'));
   setPosition(request, reply, { stream: streamName(CHANNEL, channelId), revision });
   return sendJson(reply, document);
+}
+
+/** The commands of sockets: the same as `POST /api/v1/channels/{id}/interactions`. */
+export function interactionLiveCommands({ interactions, directories }: Channels): readonly LiveCommandType[] {
+  return [
+    liveCommand({
+      type: 'interaction.post',
+      summary: 'Post an interaction, complete or to be completed later',
+      data: postInteractionBody,
+      isDurable: true,
+      async run({ context, principal: writer, channelId, data }) {
+        const post = await interactionToPost(context, data, { directory: directories.users, writer });
+        const result = await interactions.submit(context, channelId, post);
+        if (!result.ok) throw interactionError(result.rejection, { channelId, body: data });
+        return post.update === null ? result.revision : null;
+      },
+    }),
+  ];
 }

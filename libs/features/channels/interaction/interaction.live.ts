@@ -1,28 +1,18 @@
-/** Interactions on sockets and event streams, and in Kafka for other teams. */
+/** Events of interactions, as sockets and event streams show them, and Kafka for other teams. */
 import { z } from 'zod';
 
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { liveCommand, type LiveCommandType } from '#libs/platform/http/index.ts';
-import { FRAME_FLAG, publicEvents, type EventContent, type EventDescription } from '#libs/platform/live/index.ts';
-import type { ProjectedEvent } from '#libs/platform/readmodel/index.ts';
+import { FRAME_FLAG, type EventContent, type EventDescription } from '#libs/platform/live/index.ts';
 
-import {
-  type ChangeEvent,
-  type Interaction,
-  interactionCodec,
-  type InteractionEvent,
-  posted,
-} from './interaction.events.ts';
+import { type ChangeEvent, type Interaction, type InteractionEvent, posted } from './interaction.events.ts';
 import type { InteractionsState } from './interaction.ts';
-import type { InteractionCommands } from './interaction.commands.ts';
 import { contentItem } from './interaction.content.ts';
 import { interactionId } from './interaction.id.ts';
-import { interactionError, interactionToPost, type InteractionDirectory } from './interaction.requests.ts';
-import { interactionSchema, postInteractionBody } from './interaction.schemas.ts';
+import { interactionSchema } from './interaction.schemas.ts';
 import { changedOpen } from './open-interaction.ts';
-import { openJson, postedJson } from './reads/resource.ts';
+import { changedJson, type Owner, postedJson } from './reads/resource.ts';
 
 const TYPES = {
   'InteractionPosted.v1': 'interaction.posted',
@@ -32,9 +22,11 @@ const TYPES = {
 } as const satisfies Record<InteractionEvent['type'], string>;
 
 /** The frame of an event: the interaction after it, without annotations. */
-export function interactionFrame(one: ProjectedEvent<InteractionsState, InteractionEvent>): EventContent {
-  const { organizationId, id: channelId, before, event } = one;
-  const owner = { organizationId, channelId };
+export function interactionFrame(
+  event: StreamEvent<InteractionEvent>,
+  before: InteractionsState,
+  owner: Owner,
+): EventContent {
   const type = TYPES[event.type];
   if (event.type === 'InteractionPosted.v1') {
     return { type, json: postedJson(event, owner), flags: flagsOf(posted(event)) };
@@ -43,7 +35,7 @@ export function interactionFrame(one: ProjectedEvent<InteractionsState, Interact
   // As in the fold: an event about a complete interaction changes nothing.
   if (open === undefined) return { type, json: 'null' };
   const after = changedOpen(open, event);
-  return { type, json: openJson(after, owner), flags: flagsOf(after) };
+  return { type, json: changedJson(after, event, owner), flags: flagsOf(after) };
 }
 
 function flagsOf({ parentSpanId, complete }: Pick<Interaction, 'parentSpanId' | 'complete'>): number {
@@ -59,30 +51,6 @@ export const interactionEventTypes: readonly EventDescription[] = [
   { type: 'interaction.completed', summary: 'An incomplete interaction was completed', data },
   { type: 'interaction.failed', summary: 'An incomplete interaction failed; `metadata.failure` is the reason', data },
 ];
-
-/** The commands of sockets: the same as `POST /api/v1/channels/{id}/interactions`. */
-export function interactionLiveCommands({
-  commands,
-  directory,
-}: {
-  readonly commands: InteractionCommands;
-  readonly directory: InteractionDirectory;
-}): readonly LiveCommandType[] {
-  return [
-    liveCommand({
-      type: 'interaction.post',
-      summary: 'Post an interaction, complete or to be completed later',
-      data: postInteractionBody,
-      isDurable: true,
-      async run({ context, principal: writer, channelId, data }) {
-        const post = await interactionToPost(context, data, { directory, writer });
-        const result = await commands.submit(context, channelId, post);
-        if (!result.ok) throw interactionError(result.rejection, { channelId, body: data });
-        return post.update === null ? result.revision : null;
-      },
-    }),
-  ];
-}
 
 /* WARNING: other teams read these messages from Kafka. Members may be added; existing ones keep name and meaning. */
 
@@ -101,7 +69,7 @@ const completed = z
   .meta({ id: 'CompletedInteraction' });
 const failed = z.object({ ...identity, reason: z.string() }).meta({ id: 'FailedInteraction' });
 
-const described: readonly EventDescription[] = [
+export const interactionMessageTypes: readonly EventDescription[] = [
   {
     type: 'interaction.posted',
     summary: 'An interaction was posted; `complete` is false if it is still in progress',
@@ -112,10 +80,8 @@ const described: readonly EventDescription[] = [
   { type: 'interaction.failed', summary: 'An incomplete interaction failed', data: failed },
 ];
 
-/** Messages contain only what the event itself states. */
-export const publicInteractionEvents = publicEvents({ codec: interactionCodec, described, publish });
-
-function publish(event: StreamEvent<InteractionEvent>, channelId: EntityId): EventContent {
+/** The message of an event: only what the event itself states. */
+export function interactionMessage(event: StreamEvent<InteractionEvent>, channelId: EntityId): EventContent {
   const type = TYPES[event.type];
   if (event.type === 'InteractionPosted.v1') {
     const { organizationId } = event.metadata;

@@ -1,5 +1,4 @@
-/** Input, permitted senders and errors of requests and socket commands about interactions. */
-import { type ActingAs, type Caller, mayActAs, UNAUTHENTICATED } from '#libs/kernel/acting.ts';
+/** Input and errors of requests and socket commands about interactions. */
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
@@ -14,7 +13,8 @@ import {
   notFound,
 } from '#libs/platform/http/index.ts';
 
-import { MAX_DEPTH, MAX_OPEN, type InteractionRejection, type Post } from './interaction.ts';
+import type { RequestedPost } from './interaction.commands.ts';
+import { MAX_DEPTH, MAX_OPEN, type InteractionRejection, mayWriteAs, type Writer } from './interaction.ts';
 import type { ContentItem, ContentRole, InteractionParticipant } from './interaction.content.ts';
 import { interactionId, parseInteractionId, type InteractionRef } from './interaction.id.ts';
 import type { PostInteractionBody } from './interaction.schemas.ts';
@@ -24,30 +24,6 @@ export interface InteractionDirectory {
   user(organizationId: EntityId, userId: EntityId): Promise<{ readonly id: EntityId } | null>;
   /** The application that created the organization, or null. */
   application(organizationId: EntityId): Promise<string | null>;
-}
-
-/** The participant of a stored interaction. */
-export interface Sender {
-  readonly type: string;
-  readonly [member: string]: unknown;
-}
-
-/** The caller, or the operator of the installation, which may write as any sender. */
-export type Writer = Caller | 'operator';
-
-export function mayWriteAs(writer: Writer, sender: Sender): boolean {
-  return writer === 'operator' || mayActAs(writer, actingAs(sender));
-}
-
-function actingAs({ type, user_id: userId }: Sender): ActingAs {
-  switch (type) {
-    case 'authenticated_user':
-      return { type: 'user', id: String(userId) };
-    case 'system':
-      return { type: 'system' };
-    default:
-      return UNAUTHENTICATED;
-  }
 }
 
 /** Parses an id in a path. @throws HttpError 404 for an id that no interaction can have */
@@ -86,17 +62,6 @@ export function refuseOfMember(
   const other = content.find(({ type }) => !MEMBER_ITEMS.has(type))?.type;
   if (role === 'user_message' && other === undefined) return;
   throw forbidden(`Members post messages of users: no ${other ?? role}`, 'not_for_members');
-}
-
-/** An interaction to post, before the look-ups of its spans. */
-export type NewInteraction = Omit<Post, 'organizationId' | 'parent' | 'spanTaken'>;
-
-export interface RequestedPost {
-  readonly interaction: NewInteraction;
-  /** Whether the span's id was generated for this command. */
-  readonly spanIsNew: boolean;
-  /** Set for a tool-call update, which is not appended to the log. */
-  readonly update: { readonly toolCallId: string; readonly sequence: number } | null;
 }
 
 /**

@@ -8,10 +8,11 @@ import { describeStoredEvents } from '#test/support/event-samples.ts';
 import { interactionCodec, type InteractionEvent, type InteractionPosted } from './interaction.events.ts';
 import {
   decideAppend,
+  decideArchive,
   decideComplete,
   decideFail,
   decidePost,
-  type InteractionContext,
+  type ChannelStream,
   interactionFold,
   MAX_DEPTH,
   MAX_OPEN,
@@ -71,7 +72,7 @@ const at = (revision: number): ChannelSequence => sequenceOf(streamRevision(revi
 const target = { organizationId, sequence: at(0), exists: true, isSender: () => true };
 
 /** The state after events, the first of which has the sequence 1. */
-function given(...events: InteractionEvent[]): InteractionContext {
+function given(...events: InteractionEvent[]): ChannelStream {
   const stored = events.map((event, index) => ({
     ...event,
     id: `event-${index}`,
@@ -87,12 +88,38 @@ function given(...events: InteractionEvent[]): InteractionContext {
   })) as StreamEvent<InteractionEvent>[];
   return { channel, interactions: foldEvents(interactionFold, interactionFold.initialState, stored) };
 }
-const archived = (state: InteractionContext): InteractionContext => ({
+const archived = (state: ChannelStream): ChannelStream => ({
   ...state,
   channel: { ...channel, archivedAt: '2026-02-01T00:00:00.000Z' },
 });
 const refusal = (reason: string): object => ({ ok: false, rejection: { reason } });
 const full = (oldest: number | null): object => ({ ok: false, rejection: { reason: 'too_many_open', oldest } });
+
+describe('archiving a channel', () => {
+  const context = { organizationId, actor: { type: 'user', id: 'user-1' } as const };
+  const last = { type: 'ChannelArchived.v1', data: {} };
+  const failure = { type: 'InteractionFailed.v1', data: { sequence: 1, reason: 'The channel was archived' } };
+
+  it('fails its incomplete interactions, and is the last event', () => {
+    expect(decideArchive(given(), context)).toEqual({ ok: true, events: [last] });
+    expect(decideArchive(given(begun), context)).toEqual({ ok: true, events: [failure, last] });
+  });
+
+  it('is repeated only while interactions are incomplete', () => {
+    expect(decideArchive(archived(given()), context)).toEqual({ ok: true, events: [] });
+    expect(decideArchive(archived(given(begun)), context)).toEqual({ ok: true, events: [failure, last] });
+  });
+
+  it('is refused to another organization, and without a channel', () => {
+    expect(decideArchive(given(), { ...context, organizationId: 'org-2' })).toEqual(refusal('not_found'));
+    expect(decideArchive({ ...given(), channel: null }, context)).toEqual(refusal('not_found'));
+  });
+
+  it('is refused to members that do not own it', () => {
+    const member = { ...context, isMember: true };
+    expect(decideArchive(given(), member)).toEqual(refusal('not_found'));
+  });
+});
 
 describe('posting', () => {
   it('records the request, at the root of its tree', () => {
@@ -219,9 +246,9 @@ describe('an incomplete interaction', () => {
   });
 
   const changes = [
-    ['append', (state: InteractionContext, to: typeof target) => decideAppend(state, to, more)],
-    ['complete', (state: InteractionContext, to: typeof target) => decideComplete(state, to, null)],
-    ['fail', (state: InteractionContext, to: typeof target) => decideFail(state, to, '')],
+    ['append', (state: ChannelStream, to: typeof target) => decideAppend(state, to, more)],
+    ['complete', (state: ChannelStream, to: typeof target) => decideComplete(state, to, null)],
+    ['fail', (state: ChannelStream, to: typeof target) => decideFail(state, to, '')],
   ] as const;
 
   it.each(changes)('rejects to %s one that is missing, foreign, archived or complete', (_what, decide) => {

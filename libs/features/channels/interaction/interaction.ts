@@ -1,9 +1,10 @@
 /* The state of a channel's interactions, and the decisions about them. */
-import type { ChannelState } from '../channel/channel.ts';
+import { type ActingAs, type Caller, mayActAs, UNAUTHENTICATED } from '#libs/kernel/acting.ts';
 import { accept, refuse, type Decision, type Fold } from '#libs/kernel/decider.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 
+import { type ChannelEvent, type ChannelState, refusalOf } from '../channel/channel.ts';
 import {
   type FinalDetails,
   type InteractionEvent,
@@ -25,10 +26,34 @@ export interface InteractionsState {
   readonly open: Readonly<Record<string, OpenInteraction>>;
 }
 
-/** The state of a channel's stream that decisions about interactions are made on. */
-export interface InteractionContext {
+/** The state of a channel's stream, on which decisions are made. Marks leave nothing in it: commands look them up by key. */
+export interface ChannelStream {
   readonly channel: ChannelState;
   readonly interactions: InteractionsState;
+}
+
+/** The participant of a stored interaction. */
+export interface Sender {
+  readonly type: string;
+  readonly [member: string]: unknown;
+}
+
+/** The caller, or the operator of the installation, which may write as any sender. */
+export type Writer = Caller | 'operator';
+
+export function mayWriteAs(writer: Writer, sender: Sender): boolean {
+  return writer === 'operator' || mayActAs(writer, actingAs(sender));
+}
+
+function actingAs({ type, user_id: userId }: Sender): ActingAs {
+  switch (type) {
+    case 'authenticated_user':
+      return { type: 'user', id: String(userId) };
+    case 'system':
+      return { type: 'system' };
+    default:
+      return UNAUTHENTICATED;
+  }
 }
 
 export type InteractionRejection =
@@ -79,7 +104,7 @@ export interface Post extends Omit<InteractionPosted, 'depth' | 'turnId'> {
 }
 
 export function decidePost(
-  { channel, interactions }: InteractionContext,
+  { channel, interactions }: ChannelStream,
   post: Post,
 ): Decision<PostedEvent, InteractionRejection> {
   const { organizationId, parent, spanTaken, ...data } = post;
@@ -107,7 +132,7 @@ export interface InteractionTarget {
 }
 
 export function decideAppend(
-  state: InteractionContext,
+  state: ChannelStream,
   target: InteractionTarget,
   content: StoredContent,
 ): InteractionDecision {
@@ -119,7 +144,7 @@ export function decideAppend(
 }
 
 export function decideComplete(
-  state: InteractionContext,
+  state: ChannelStream,
   target: InteractionTarget,
   content: StoredContent | null,
   { metadata = null, invocationConfig = null }: FinalDetails = {},
@@ -130,7 +155,7 @@ export function decideComplete(
   return accept({ type: 'InteractionCompleted.v2', data });
 }
 
-export function decideFail(state: InteractionContext, target: InteractionTarget, reason: string): InteractionDecision {
+export function decideFail(state: ChannelStream, target: InteractionTarget, reason: string): InteractionDecision {
   const found = findOwn(state, target);
   if (!found.ok) return found;
   return accept({ type: 'InteractionFailed.v1', data: { sequence: target.sequence, reason } });
@@ -138,12 +163,25 @@ export function decideFail(state: InteractionContext, target: InteractionTarget,
 
 const ARCHIVED_REASON = 'The channel was archived';
 
-/** Fails all incomplete interactions: an archived channel refuses the commands that could complete them. */
-export function decideEndings({ open }: InteractionsState): InteractionEvent[] {
-  return Object.values(open).map(({ sequence }) => ({
-    type: 'InteractionFailed.v1',
+/**
+ * Archives the channel, and fails its incomplete interactions, because an archived channel refuses the commands that could
+ * complete them. `ChannelArchived.v1` is the last event of a stream: a channel that an earlier version archived with
+ * incomplete interactions is archived again after these have been failed.
+ */
+export function decideArchive(
+  { channel, interactions }: ChannelStream,
+  context: Parameters<typeof refusalOf>[1] & { readonly organizationId: EntityId },
+): Decision<ChannelEvent | InteractionEvent, { readonly reason: 'not_found' | 'not_owner' }> {
+  if (channel?.organizationId !== context.organizationId) return refuse({ reason: 'not_found' });
+  const refusal = refusalOf(channel, context);
+  if (refusal !== null) return refuse(refusal);
+  const open = Object.values(interactions.open);
+  if (channel.archivedAt !== null && open.length === 0) return accept();
+  const endings = open.map(({ sequence }) => ({
+    type: 'InteractionFailed.v1' as const,
     data: { sequence, reason: ARCHIVED_REASON },
   }));
+  return accept<ChannelEvent | InteractionEvent>(...endings, { type: 'ChannelArchived.v1', data: {} });
 }
 
 function isFull({ open }: InteractionsState, moreBytes: number, more = 1): boolean {
@@ -162,7 +200,7 @@ function tooManyOpen({ open }: InteractionsState): InteractionRejection {
 type Found = { readonly ok: true; readonly interaction: OpenInteraction } | Extract<InteractionDecision, { ok: false }>;
 
 /** Another organization's interaction is rejected like a missing one. */
-function findOpen({ channel, interactions }: InteractionContext, target: InteractionTarget): Found {
+function findOpen({ channel, interactions }: ChannelStream, target: InteractionTarget): Found {
   const { organizationId, sequence, exists } = target;
   if (channel === null || channel.organizationId !== organizationId || !exists) return refuse({ reason: 'not_found' });
   if (channel.archivedAt !== null) return refuse({ reason: 'archived' });
@@ -171,7 +209,7 @@ function findOpen({ channel, interactions }: InteractionContext, target: Interac
 }
 
 /** As `findOpen`, for callers that may write as the sender of the interaction. */
-function findOwn(state: InteractionContext, target: InteractionTarget): Found {
+function findOwn(state: ChannelStream, target: InteractionTarget): Found {
   const found = findOpen(state, target);
   return found.ok && !target.isSender(found.interaction.participant) ? refuse({ reason: 'not_the_sender' }) : found;
 }

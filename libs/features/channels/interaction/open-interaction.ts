@@ -2,6 +2,8 @@
  * Incomplete interactions as the state of a channel has them. Their content is JSON text and their sizes are counted, so
  * that the cost of an event depends on the content that it adds, and not on the length of the interaction.
  */
+import type { StreamEvent } from '#libs/kernel/event.ts';
+
 import {
   type ChangeEvent,
   type Interaction,
@@ -30,8 +32,24 @@ export function openedWith(interaction: Omit<Interaction, 'content'>, items: str
   return { ...interaction, items, itemBytes, bytes: withComma(itemBytes) + bytesBesideContent(interaction) };
 }
 
-/** As {@link changed}. The result is complete after any event but an addition. */
-export function changedOpen(open: OpenInteraction, event: ChangeEvent): OpenInteraction {
+const changes = new WeakMap<
+  StreamEvent<ChangeEvent>,
+  { readonly before: OpenInteraction; readonly after: OpenInteraction }
+>();
+
+/**
+ * As {@link changed}. The result is complete after any event but an addition. It is made once for each event: the fold,
+ * the read model, the frame and the reply use it.
+ */
+export function changedOpen(before: OpenInteraction, event: StreamEvent<ChangeEvent>): OpenInteraction {
+  const known = changes.get(event);
+  if (known?.before === before) return known.after;
+  const after = afterEvent(before, event);
+  changes.set(event, { before, after });
+  return after;
+}
+
+function afterEvent(open: OpenInteraction, event: ChangeEvent): OpenInteraction {
   switch (event.type) {
     case 'InteractionContentAppended.v1': {
       const added = itemsOf(event.data.content);

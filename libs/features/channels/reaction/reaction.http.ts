@@ -1,32 +1,32 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 
+import type { Channels } from '../channels.ts';
 import { interactionParams, interactionSchema } from '../interaction/interaction.schemas.ts';
 import type { InteractionQueries } from '../interaction/reads/queries.ts';
-import type { InteractionRef } from '../interaction/interaction.id.ts';
+import { type InteractionRef, parseInteractionId } from '../interaction/interaction.id.ts';
 import { readerOf } from '../interaction/reads/present.ts';
 import { OF_INTERACTION, requireInteractionRef } from '../interaction/interaction.requests.ts';
 import { sendChanged } from '../interaction/interaction.http.ts';
 import { UNAUTHENTICATED } from '#libs/kernel/acting.ts';
+import type { StreamRevision } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import {
   commandContext,
   type HttpApp,
   idReference,
+  liveCommand,
+  type LiveCommandType,
+  notFound,
   requireMayActAs,
   routesTagged,
   singleEmoji,
   text,
 } from '#libs/platform/http/index.ts';
 
-import {
-  namedReactor,
-  type ReactionCommands,
-  reactionError,
-  type ReactionResult,
-  type ReactorNames,
-  reactorOf,
-} from './reaction.commands.ts';
+import type { ReactionResult } from './reaction.commands.ts';
+import { namedReactor, reactionError, reactorOf } from './reaction.requests.ts';
 
 const reactionParams = interactionParams.extend({
   emoji: singleEmoji({ description: 'Exactly one emoji, percent-encoded' }),
@@ -53,22 +53,16 @@ const receiptBody = z
   .object({ agent_id: idReference({ description: 'The agent that has read the message' }) })
   .meta({ id: 'ReadReceiptRecord' });
 
-export interface ReactionRouteParts {
-  readonly users: ReactorNames;
-  readonly commands: ReactionCommands;
-  readonly interactions: InteractionQueries;
-}
-
 const { writes } = routesTagged('interactions');
 const response = { 200: interactionSchema };
 
 /** Declares the routes of reactions, receipts and dismissals. Each returns the interaction as the caller sees it. */
-export function reactionRoutes(app: HttpApp, parts: ReactionRouteParts): void {
-  emojiRoutes(app, parts);
-  markRoutes(app, parts);
+export function reactionRoutes(app: HttpApp, channels: Channels): void {
+  emojiRoutes(app, channels);
+  markRoutes(app, channels);
 }
 
-function emojiRoutes(app: HttpApp, { commands, interactions, users }: ReactionRouteParts): void {
+function emojiRoutes(app: HttpApp, { reactions, queries, directories }: Channels): void {
   app.put(
     '/api/v1/interactions/:interaction_id/reactions/:emoji',
     writes(
@@ -82,9 +76,9 @@ function emojiRoutes(app: HttpApp, { commands, interactions, users }: ReactionRo
       OF_INTERACTION,
     ),
     (request, reply) =>
-      answer(request, reply, interactions, async (context, ref) => {
-        const reactor = await namedReactor(request.principal, request.body ?? {}, users);
-        return commands.react(context, ref, reactor, request.params.emoji);
+      answer(request, reply, queries, async (context, ref) => {
+        const reactor = await namedReactor(request.principal, request.body ?? {}, directories.users);
+        return reactions.react(context, ref, reactor, request.params.emoji);
       }),
   );
   app.delete(
@@ -100,14 +94,14 @@ function emojiRoutes(app: HttpApp, { commands, interactions, users }: ReactionRo
       OF_INTERACTION,
     ),
     (request, reply) =>
-      answer(request, reply, interactions, (context, ref) => {
+      answer(request, reply, queries, (context, ref) => {
         const reactor = reactorOf(request.principal, 'query', request.query.agent_id);
-        return commands.withdraw(context, ref, reactor, request.params.emoji);
+        return reactions.withdraw(context, ref, reactor, request.params.emoji);
       }),
   );
 }
 
-function markRoutes(app: HttpApp, { commands, interactions }: ReactionRouteParts): void {
+function markRoutes(app: HttpApp, { reactions, queries }: Channels): void {
   app.post(
     '/api/v1/interactions/:interaction_id/read_receipts',
     writes({
@@ -120,7 +114,7 @@ function markRoutes(app: HttpApp, { commands, interactions }: ReactionRouteParts
     (request, reply) => {
       requireMayActAs(request.principal, UNAUTHENTICATED);
       const { agent_id: agentId } = request.body;
-      return answer(request, reply, interactions, (context, ref) => commands.recordReceipt(context, ref, agentId));
+      return answer(request, reply, queries, (context, ref) => reactions.recordReceipt(context, ref, agentId));
     },
   );
   app.post(
@@ -135,14 +129,14 @@ function markRoutes(app: HttpApp, { commands, interactions }: ReactionRouteParts
       OF_INTERACTION,
     ),
     (request, reply) =>
-      answer(request, reply, interactions, (context, ref) => commands.dismissMentionInvitePrompt(context, ref)),
+      answer(request, reply, queries, (context, ref) => reactions.dismissMentionInvitePrompt(context, ref)),
   );
 }
 
 async function answer(
   request: FastifyRequest<{ Params: { interaction_id: string } }>,
   reply: FastifyReply,
-  interactions: InteractionQueries,
+  queries: InteractionQueries,
   run: (context: CommandContext, ref: InteractionRef) => Promise<ReactionResult>,
 ): Promise<FastifyReply> {
   const ref = requireInteractionRef(request.params.interaction_id);
@@ -150,6 +144,53 @@ async function answer(
   if (!result.ok) throw reactionError(result.rejection);
   const { principal } = request;
   const audience = { reader: readerOf(principal), includeIncomplete: true };
-  const read = () => interactions.interaction(principal.organizationId, ref, audience);
+  const read = () => queries.interaction(principal.organizationId, ref, audience);
   return sendChanged(request, reply, ref, result.revision, read);
+}
+
+const reactionData = z.object({
+  interaction_id: idReference({ description: 'An interaction of the channel' }),
+  emoji: singleEmoji({ description: 'Exactly one emoji' }),
+  agent_id: idReference({ description: 'The agent that reacts. Default: the calling user' }).nullish(),
+});
+const reactionAddData = reactionData.extend({ agent_name: agentName.nullish() });
+
+/** The commands of sockets: the same as the routes `…/reactions/{emoji}`, in the channel of the socket. */
+export function reactionLiveCommands({ reactions, directories }: Channels): readonly LiveCommandType[] {
+  return [
+    liveCommand({
+      type: 'reaction.add',
+      summary: 'React to an interaction, as the calling user or as an agent',
+      data: reactionAddData,
+      isDurable: true,
+      async run({ context, principal, channelId, data }) {
+        const ref = refIn(channelId, data.interaction_id);
+        const reactor = await namedReactor(principal, data, directories.users);
+        return revisionOf(await reactions.react(context, ref, reactor, data.emoji));
+      },
+    }),
+    liveCommand({
+      type: 'reaction.remove',
+      summary: 'Remove a reaction of the calling user or of an agent',
+      data: reactionData,
+      isDurable: true,
+      async run({ context, principal, channelId, data }) {
+        const ref = refIn(channelId, data.interaction_id);
+        const reactor = reactorOf(principal, 'body', data.agent_id);
+        return revisionOf(await reactions.withdraw(context, ref, reactor, data.emoji));
+      },
+    }),
+  ];
+}
+
+/** @throws HttpError 404 for an interaction of another channel than that of the socket */
+function refIn(channelId: EntityId, interactionId: EntityId): InteractionRef {
+  const ref = parseInteractionId(interactionId);
+  if (ref?.channelId !== channelId) throw notFound();
+  return ref;
+}
+
+function revisionOf(result: ReactionResult): StreamRevision {
+  if (!result.ok) throw reactionError(result.rejection);
+  return result.revision;
 }

@@ -1,32 +1,18 @@
-/** Reactions, receipts and dismissals on sockets and event streams, and in Kafka for other teams. */
+/** Reactions, receipts and dismissals, as sockets and event streams show them, and Kafka for other teams. */
 import { z } from 'zod';
 
-import { interactionId, type InteractionRef, parseInteractionId } from '../interaction/interaction.id.ts';
+import { interactionId } from '../interaction/interaction.id.ts';
 import { readReceiptSchema } from '../interaction/interaction.schemas.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
-import type { ChannelSequence, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
+import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { idReference, liveCommand, notFound, singleEmoji, type LiveCommandType } from '#libs/platform/http/index.ts';
-import { publicEvents, type EventContent, type EventDescription } from '#libs/platform/live/index.ts';
-import type { ProjectedEvent } from '#libs/platform/readmodel/index.ts';
+import type { EventContent, EventDescription } from '#libs/platform/live/index.ts';
 
-import { reactionCodec, type Reaction, type ReactionEvent } from './reaction.ts';
-import {
-  namedReactor,
-  type ReactionCommands,
-  reactionError,
-  type ReactionResult,
-  type ReactorNames,
-  reactorOf,
-} from './reaction.commands.ts';
-import { agentName } from './reaction.http.ts';
+import type { Reaction, ReactionEvent } from './reaction.ts';
 import { receiptResource } from './reaction.read.ts';
 
-export function reactionFrame({ id: channelId, event }: ProjectedEvent<null, ReactionEvent>): EventContent {
-  return publish(event, channelId);
-}
-
-function publish(event: StreamEvent<ReactionEvent>, channelId: EntityId): EventContent {
+/** The frame of an event, which is also its message for other teams. */
+export function reactionFrame(event: StreamEvent<ReactionEvent>, channelId: EntityId): EventContent {
   const { type, data } = messageOf(event, channelId);
   return { type, json: JSON.stringify(data) };
 }
@@ -67,59 +53,6 @@ function reactionOf(id: EntityId, { emoji, reactor, target }: Reaction): object 
   };
 }
 
-const reactionData = z.object({
-  interaction_id: idReference({ description: 'An interaction of the channel' }),
-  emoji: singleEmoji({ description: 'Exactly one emoji' }),
-  agent_id: idReference({ description: 'The agent that reacts. Default: the calling user' }).nullish(),
-});
-const reactionAddData = reactionData.extend({ agent_name: agentName.nullish() });
-
-/** The commands of sockets: the same as the routes `…/reactions/{emoji}`, in the channel of the socket. */
-export function reactionLiveCommands({
-  commands,
-  users,
-}: {
-  readonly commands: ReactionCommands;
-  readonly users: ReactorNames;
-}): readonly LiveCommandType[] {
-  return [
-    liveCommand({
-      type: 'reaction.add',
-      summary: 'React to an interaction, as the calling user or as an agent',
-      data: reactionAddData,
-      isDurable: true,
-      async run({ context, principal, channelId, data }) {
-        const ref = refIn(channelId, data.interaction_id);
-        const reactor = await namedReactor(principal, data, users);
-        return revisionOf(await commands.react(context, ref, reactor, data.emoji));
-      },
-    }),
-    liveCommand({
-      type: 'reaction.remove',
-      summary: 'Remove a reaction of the calling user or of an agent',
-      data: reactionData,
-      isDurable: true,
-      async run({ context, principal, channelId, data }) {
-        const ref = refIn(channelId, data.interaction_id);
-        const reactor = reactorOf(principal, 'body', data.agent_id);
-        return revisionOf(await commands.withdraw(context, ref, reactor, data.emoji));
-      },
-    }),
-  ];
-}
-
-/** @throws HttpError 404 for an interaction of another channel than that of the socket */
-function refIn(channelId: EntityId, interactionId: EntityId): InteractionRef {
-  const ref = parseInteractionId(interactionId);
-  if (ref?.channelId !== channelId) throw notFound();
-  return ref;
-}
-
-function revisionOf(result: ReactionResult): StreamRevision {
-  if (!result.ok) throw reactionError(result.rejection);
-  return result.revision;
-}
-
 const reaction = z
   .object({
     interaction_id: z.string(),
@@ -145,10 +78,3 @@ export const reactionEventTypes: readonly EventDescription[] = [
     data: dismissal,
   },
 ];
-
-/** Messages are the same as the data of frames. */
-export const publicReactionEvents = publicEvents({
-  codec: reactionCodec,
-  described: reactionEventTypes,
-  publish,
-});

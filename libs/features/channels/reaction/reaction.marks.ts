@@ -4,34 +4,9 @@
  */
 import { z } from 'zod';
 
-import { CHANNEL_READ_MODEL } from '../channel/channel.ts';
-import { interactionKeysOf } from '../interaction/reads/interaction.keys.ts';
 import { sequenceOf, type ChannelSequence, type StreamEvent } from '#libs/kernel/event.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
-import { entityKeys, type EntityKeys } from '#libs/platform/readmodel/index.ts';
 
 import type { CurrentReaction, Reaction, ReactionEvent, Reactor } from './reaction.ts';
-
-/** Keys of the marks of one channel's interactions, all in the channel's slot. */
-export type ReactionKeys = ReturnType<typeof reactionKeysOf>;
-
-export function reactionKeys(organizationId: EntityId, channelId: EntityId): ReactionKeys {
-  return reactionKeysOf(entityKeys(CHANNEL_READ_MODEL, organizationId, channelId));
-}
-
-export function reactionKeysOf(channel: EntityKeys) {
-  const prefix = channel.revision.slice(0, -'revision'.length);
-  return {
-    /** Sorted set: all marks, scored by the sequence of their interaction. */
-    marks: `${prefix}marks`,
-    /** Sorted set: removed reactions, scored likewise, for reads of the past. */
-    withdrawn: `${prefix}marks:withdrawn`,
-    /** Hash: values that commands look up, by {@link reactionField} and the fields below it. */
-    known: `${prefix}marks:known`,
-    /** Hash: the interactions, with {@link markedField}. */
-    interactions: interactionKeysOf(channel).documents,
-  } as const;
-}
 
 export function reactionField(sequence: number, { type, id }: Omit<Reactor, 'name'>, emoji: string): string {
   return `${sequence} ${type} ${id} ${emoji}`;

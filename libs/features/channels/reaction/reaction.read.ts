@@ -1,12 +1,12 @@
-import { CHANNEL_READ_MODEL } from '../channel/channel.ts';
+import { channelKeys, type ChannelKeys } from '../channel.keys.ts';
 import { interactionId } from '../interaction/interaction.id.ts';
 import type { Annotation } from '../interaction/reads/resource.ts';
-import type { Annotations, Reader } from '../interaction/reads/present.ts';
+import type { Reader } from '../interaction/reads/present.ts';
 import { sequenceOf, type ChannelSequence, type StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { CollectionReader, Projection, WriteOperation } from '#libs/platform/readmodel/index.ts';
+import type { CollectionReader, WriteOperation } from '#libs/platform/readmodel/index.ts';
 
-import { reactionCodec, type ReactionEvent } from './reaction.ts';
+import type { ReactionEvent } from './reaction.ts';
 import {
   dismissalField,
   encodeCurrent,
@@ -20,24 +20,15 @@ import {
   type Marks,
   marksBefore,
   reactionField,
-  reactionKeys,
-  type ReactionKeys,
-  reactionKeysOf,
   receiptField,
 } from './reaction.marks.ts';
 
-/** The reactions' part of a channel's projection. It has no state: the writes of an event depend on the event alone. */
-export const reactionsProjection: Projection<null, ReactionEvent> = {
-  ...CHANNEL_READ_MODEL,
-  codec: reactionCodec,
-  fold: { initialState: null, evolve: (state) => state },
-  project({ events }, channelKeys) {
-    const keys = reactionKeysOf(channelKeys);
-    return { operations: events.flatMap((event) => writesOf(event, keys)), lists: [] };
-  },
-};
+/** The writes of reactions, receipts and dismissals. They depend on the events alone. */
+export function reactionWrites(events: readonly StreamEvent<ReactionEvent>[], keys: ChannelKeys): WriteOperation[] {
+  return events.flatMap((event) => writesOf(event, keys));
+}
 
-function writesOf(event: StreamEvent<ReactionEvent>, keys: ReactionKeys): WriteOperation[] {
+function writesOf(event: StreamEvent<ReactionEvent>, keys: ChannelKeys): WriteOperation[] {
   const { sequence } = event.data;
   switch (event.type) {
     case 'ReactionAdded.v1': {
@@ -53,8 +44,8 @@ function writesOf(event: StreamEvent<ReactionEvent>, keys: ReactionKeys): WriteO
       const withdrawn = encodeWithdrawn(event.data, { addedSequence, withdrawnSequence });
       return [
         { command: 'ZREM', key: keys.marks, args: [encodeReaction(event.data, addedSequence)] },
-        { command: 'ZADD', key: keys.withdrawn, args: [sequence, withdrawn] },
-        { command: 'HDEL', key: keys.known, args: [reactionField(sequence, reactor, emoji)] },
+        { command: 'ZADD', key: keys.withdrawnMarks, args: [sequence, withdrawn] },
+        { command: 'HDEL', key: keys.knownMarks, args: [reactionField(sequence, reactor, emoji)] },
       ];
     }
     case 'ReadReceiptRecorded.v1':
@@ -66,18 +57,18 @@ function writesOf(event: StreamEvent<ReactionEvent>, keys: ReactionKeys): WriteO
   }
 }
 
-function mark(keys: ReactionKeys, sequence: number, member: string, field: string, known = '1'): WriteOperation[] {
+function mark(keys: ChannelKeys, sequence: number, member: string, field: string, known = '1'): WriteOperation[] {
   return [
     { command: 'ZADD', key: keys.marks, args: [sequence, member] },
-    { command: 'HSET', key: keys.known, args: [field, known] },
-    { command: 'HSET', key: keys.interactions, args: [markedField(sequence), '1'] },
+    { command: 'HSET', key: keys.knownMarks, args: [field, known] },
+    { command: 'HSET', key: keys.documents, args: [markedField(sequence), '1'] },
   ];
 }
 
 const NO_ANNOTATIONS: ReadonlyMap<number, Annotation> = new Map();
 
 /** Adds reactions, receipts and dismissals to interactions that are read. */
-export class ReactionAnnotations implements Annotations {
+export class ReactionAnnotations {
   readonly #collections: CollectionReader;
 
   constructor(collections: CollectionReader) {
@@ -90,11 +81,19 @@ export class ReactionAnnotations implements Annotations {
     channelId: EntityId,
     sequences: readonly number[],
   ): Promise<ReadonlyMap<number, readonly MarkedReaction[]>> {
-    const { marks } = reactionKeys(organizationId, channelId);
+    const { marks } = channelKeys(organizationId, channelId);
     const found = await this.#collections.withScores(marks, sequences);
     return new Map([...found].map(([sequence, members]) => [sequence, marksBefore(Infinity, members).reactions]));
   }
 
+  /**
+   * The annotations of interactions as a reader sees them, by the sequence of the interaction. Interactions without any
+   * are left out. The first request to Redis is sent synchronously, so that it is batched with the other requests of the
+   * same turn of the event loop.
+   *
+   * @param end excludes annotations by events from this sequence on; `Infinity` includes all
+   * @throws `Fault` `store_unavailable`
+   */
   async of(
     organizationId: EntityId,
     channelId: EntityId,
@@ -102,16 +101,16 @@ export class ReactionAnnotations implements Annotations {
     reader: Reader,
     end: number,
   ): Promise<ReadonlyMap<number, Annotation>> {
-    const { marks, withdrawn, interactions } = reactionKeys(organizationId, channelId);
+    const { marks, withdrawnMarks, documents } = channelKeys(organizationId, channelId);
     if (sequences.length === 1) {
       // Most interactions have no marks. In the same turn of the event loop, the document is read from the same hash.
-      const [marked] = await this.#collections.fields(interactions, [markedField(sequences[0] ?? 0)]);
+      const [marked] = await this.#collections.fields(documents, [markedField(sequences[0] ?? 0)]);
       if (!marked) return NO_ANNOTATIONS;
     }
     const [current, gone] = await Promise.all([
       this.#collections.withScores(marks, sequences),
       // Read after the marks, so that a reaction that is removed in between is in both, not in neither.
-      end === Infinity ? new Map<number, string[]>() : this.#collections.withScores(withdrawn, sequences),
+      end === Infinity ? new Map<number, string[]>() : this.#collections.withScores(withdrawnMarks, sequences),
     ]);
     const annotations = new Map<number, Annotation>();
     for (const sequence of new Set([...current.keys(), ...gone.keys()])) {

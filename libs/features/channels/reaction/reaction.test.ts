@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { channelEntity } from '../channel/channel.read.ts';
-import type { ChannelEvent, ChannelState } from '../channel/channel.ts';
+import { type ChannelEvent, channelFold, type ChannelState } from '../channel/channel.ts';
 import { foldEvents } from '#libs/kernel/decider.ts';
 import { type ChannelSequence, streamRevision } from '#libs/kernel/event.ts';
 import { describeStoredEvents } from '#test/support/event-samples.ts';
@@ -62,7 +61,7 @@ const joined: ChannelEvent = {
 };
 const archived: ChannelEvent = { type: 'ChannelArchived.v1', data: {} };
 
-function given(...events: ChannelEvent[]): { readonly channel: ChannelState } {
+function given(...events: ChannelEvent[]): ChannelState {
   const metadata = {
     at: '2026-01-31T12:00:00.000Z',
     organizationId,
@@ -72,7 +71,7 @@ function given(...events: ChannelEvent[]): { readonly channel: ChannelState } {
     $causationId: 'command-1',
   };
   const stored = events.map((event, at) => ({ ...event, id: `event-${at}`, revision: streamRevision(at), metadata }));
-  return { channel: foldEvents(channelEntity.fold, null, stored) };
+  return foldEvents(channelFold, null, stored);
 }
 
 const ofUser: KnownInteraction = {
@@ -222,7 +221,7 @@ describe('dismissing the mention-invite prompt', () => {
 });
 
 describe('every command on an interaction', () => {
-  const decisions = (context: { readonly channel: ChannelState }, subject: ReactionSubject) => [
+  const decisions = (context: ChannelState, subject: ReactionSubject) => [
     decideReact(context, subject, { emoji: '👍', reactor: ada, current: null }),
     decideWithdraw(context, subject, { emoji: '👍', reactor: ada, current }),
     decideReceipt(context, subject, { agentId: 'agent-1', recorded: false }),

@@ -44,11 +44,6 @@ export type ReactionTarget = Reaction['target'];
 export const MAX_MARKS = 1_000;
 export const MAX_WITHDRAWN = 10_000;
 
-/** The state of a channel's stream that decisions depend on. Reactions have no state of their own. */
-export interface ReactionContext {
-  readonly channel: ChannelState;
-}
-
 export type ReactionRejection =
   | { readonly reason: 'not_found' }
   | { readonly reason: 'archived' }
@@ -83,7 +78,7 @@ export interface CurrentReaction {
 
 /** An agent without a name gets its name in the channel. */
 export function decideReact(
-  { channel }: ReactionContext,
+  channel: ChannelState,
   subject: ReactionSubject,
   { emoji, reactor, current }: { emoji: string; reactor: Reactor; current: CurrentReaction | null },
 ): ReactionDecision {
@@ -98,7 +93,7 @@ export function decideReact(
 }
 
 export function decideWithdraw(
-  { channel }: ReactionContext,
+  channel: ChannelState,
   subject: ReactionSubject,
   { emoji, reactor, current }: { emoji: string; reactor: Omit<Reactor, 'name'>; current: CurrentReaction | null },
 ): ReactionDecision {
@@ -113,7 +108,7 @@ export function decideWithdraw(
 
 /** Records once that an agent has read a user's message. */
 export function decideReceipt(
-  { channel }: ReactionContext,
+  channel: ChannelState,
   subject: ReactionSubject,
   { agentId, recorded }: { readonly agentId: string; readonly recorded: boolean },
 ): ReactionDecision {
@@ -128,7 +123,7 @@ export function decideReceipt(
 
 /** Only the sender of the message sees the prompt, so only the sender can dismiss it. */
 export function decideDismiss(
-  { channel }: ReactionContext,
+  channel: ChannelState,
   subject: ReactionSubject,
   { userId, dismissed }: { readonly userId: EntityId | null; readonly dismissed: boolean },
 ): ReactionDecision {

@@ -207,7 +207,7 @@ describe('an external agent', () => {
     const asked = await handedOver();
     expect((await team('POST', asked, 'deltas', { text: 'It <' })).json).toEqual({ length: 4 });
     expect((await team('POST', asked, 'deltas', { offset: 4, text: 'is nine.' })).json).toEqual({ length: 12 });
-    const drafts = () => api.documents.api.features.interactions.drafts.current(api.organizationId, asked.channelId);
+    const drafts = () => api.documents.api.features.channels.drafts.current(api.organizationId, asked.channelId);
     expect(JSON.stringify(await drafts())).toContain('It <is nine.');
     expect(await api.response(asked)).toMatchObject({ complete: false });
     expect(await team('POST', asked, 'deltas', { offset: 3, text: 'x' })).toMatchObject({
@@ -231,11 +231,11 @@ describe('an external agent', () => {
 
   it('leaves nothing incomplete if its first words come as the run ends', async () => {
     const asked = await handedOver();
-    const { runs, interactions, reactions } = api.documents.api.features;
+    const { runs, channels } = api.documents.api.features;
     const run = (await runs.inLog(api.organizationId, asked.runId))!;
     await api.call('POST', `/api/v1/runs/${asked.runId}/cancel`);
     await eventually(async () => expect(await api.types(asked.runId)).toContain('RunEndShown'));
-    const answering = { interactions, reactions, directory: { application: () => Promise.resolve(null) } };
+    const answering = { channels, directory: { application: () => Promise.resolve(null) } };
     const channel = new RunInChannel(run, answering, {});
     await postedResponse(run, channel);
     expect(await api.response(asked)).toMatchObject({ complete: true });

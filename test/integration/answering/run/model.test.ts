@@ -384,7 +384,7 @@ describe('a run that cannot go on', () => {
     const asked = await api.ask('When?');
     await eventually(async () => expect(await roles(asked)).toEqual(['agent_response']));
     await eventually(() => isOpen);
-    const drafts = () => api.documents.api.features.interactions.drafts.current(api.organizationId, asked.channelId);
+    const drafts = () => api.documents.api.features.channels.drafts.current(api.organizationId, asked.channelId);
     await eventually(async () => expect(JSON.stringify(await drafts())).toContain('It opens at'));
     expect((await api.call('POST', `/api/v1/runs/${asked.runId}/cancel`)).json).toMatchObject({ status: 'cancelled' });
     await eventually(async () => expect(await api.response(asked)).toMatchObject({ complete: true }));

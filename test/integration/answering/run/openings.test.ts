@@ -62,7 +62,7 @@ async function askShown(agentId: string, answer: Answer) {
 describe('a response that nothing is expected to precede', () => {
   it('is posted before the model writes, and completed with what it writes', async () => {
     const agentId = await newAgent();
-    const post = vi.spyOn(api.documents.api.features.interactions.commands, 'post');
+    const post = vi.spyOn(api.documents.api.features.channels.interactions, 'post');
     const { asked, release } = await askShown(agentId, says({ text: ['At ', 'nine.'] }));
     const { id } = await api.response(asked);
     release();

@@ -181,7 +181,7 @@ describe('the routes of runs', () => {
     { how: 'given up', what: 'dies once it has posted the response', dies: true },
   ])('show one end of a run that was $how, and whose worker $what afterwards', async ({ how, dies }) => {
     const { id } = await api.newAgent({ name: 'Late' });
-    const { commands } = api.documents.api.features.interactions;
+    const commands = api.documents.api.features.channels.interactions;
     const asked = await api.withoutWorker(async () => {
       const one = await api.ask('When does it open?', { agentId: id });
       await (await api.stepOf(one.runId, 0))?.attempt();

@@ -179,7 +179,7 @@ describe('a message that arrives during a run, in a channel that restarts', () =
       says({ text: ['At nine.'] }),
     );
     const when = await ask('When does it open?');
-    const drafts = () => api.documents.api.features.interactions.drafts.current(api.organizationId, channelId);
+    const drafts = () => api.documents.api.features.channels.drafts.current(api.organizationId, channelId);
     await eventually(async () => expect(JSON.stringify(await drafts())).toContain('It opens at'));
     const summer = await ask('And in summer?');
     expect(await api.ended(summer.runId)).toMatchObject({ status: 'completed' });

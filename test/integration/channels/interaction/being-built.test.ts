@@ -9,7 +9,7 @@ import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { composeFeatures, type Features } from '#services/features.ts';
 import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
 import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
-import { interactionKeys } from '#libs/features/channels/interaction/reads/interaction.keys.ts';
+import { channelKeys } from '#libs/features/channels/channel.keys.ts';
 
 const POSTS = 30;
 const FILTER = { order: 'asc', includeIncomplete: false, includeToolCallUpdates: false } as const;
@@ -29,7 +29,7 @@ beforeAll(async () => {
   await post('root', null, true);
   late = await post('late', 'root', false);
   for (let n = 2; n < POSTS; n++) await post(`span-${n}`, 'root', true);
-  await features.interactions.commands.complete(context(), placeOf(late), [{ type: 'text', text: 'done' }], 'operator');
+  await features.channels.interactions.complete(context(), placeOf(late), [{ type: 'text', text: 'done' }], 'operator');
   await features.channels.update(context(), channelId, { name: 'now' });
 });
 afterAll(() => test.stop());
@@ -49,7 +49,7 @@ const context = (commandId = newId()): CommandContext => serviceCommand(organiza
 const placeOf = (sequence: number) => ({ channelId, sequence: sequence as never });
 
 async function post(spanId: string, parentSpanId: string | null, complete: boolean): Promise<number> {
-  const result = await features.interactions.commands.post(
+  const result = await features.channels.interactions.post(
     context(),
     channelId,
     {
@@ -72,13 +72,13 @@ async function post(spanId: string, parentSpanId: string | null, complete: boole
 
 describe('while read models are being built', () => {
   it('a list of interactions has all interactions of the log', async () => {
-    const { queries } = features.interactions;
+    const { queries } = features.channels;
     const list = await queries.list(organizationId, channelId, FILTER, FIRST_PAGE, null);
     expect([list?.total, list?.items.length, list?.hasNext]).toEqual([POSTS, POSTS, false]);
   });
 
   it('an interaction is shown with its whole tree', async () => {
-    const { queries } = features.interactions;
+    const { queries } = features.channels;
     const audience = { reader: null, includeIncomplete: true, includeToolCallUpdates: false };
     const nested = await queries.nested(organizationId, placeOf(2), audience);
     expect(JSON.parse(String(nested)).nested_interactions).toHaveLength(POSTS - 1);
@@ -86,7 +86,7 @@ describe('while read models are being built', () => {
 
   it('an interaction is shown in its current state', async () => {
     const audience = { reader: null, includeIncomplete: false };
-    const found = await features.interactions.queries.interaction(organizationId, placeOf(late), audience);
+    const found = await features.channels.queries.interaction(organizationId, placeOf(late), audience);
     expect(JSON.parse(String(found))).toMatchObject({
       id: interactionId(placeOf(late)),
       complete: true,
@@ -100,10 +100,10 @@ describe('while read models are being built', () => {
   });
 
   it('a list is not taken for complete when its channel is deleted meanwhile', async () => {
-    const { queries } = features.interactions;
+    const { queries } = features.channels;
     await features.projector.catchUp('channel', organizationId, channelId);
     const { redis } = test.platform;
-    const all = interactionKeys(organizationId, channelId).index('all');
+    const all = channelKeys(organizationId, channelId).index('all');
     const send = redis.send.bind(redis);
     redis.send = async (key, command) => {
       if (key === all) await features.state.clear();

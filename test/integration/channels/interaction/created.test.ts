@@ -130,7 +130,7 @@ async function list(
   page: { size: number; offset: number; after: string | null },
   { asOf, channel = channelId }: { asOf?: number | undefined; channel?: string } = {},
 ) {
-  const { queries } = features.interactions;
+  const { queries } = features.channels;
   const filter = { ...query, includeToolCallUpdates: false };
   const point = asOf === undefined ? undefined : { sequence: asOf };
   const found = await queries.at(organizationId, channel, point, (view) =>

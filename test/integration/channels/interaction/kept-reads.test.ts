@@ -56,13 +56,13 @@ async function post(by: Features, channelId: string, spanId: string, parentSpanI
     parentSpanId,
     organizationApplication: null,
   };
-  const result = await by.interactions.commands.post(command(), channelId, interaction, { spanIsNew: false });
+  const result = await by.channels.interactions.post(command(), channelId, interaction, { spanIsNew: false });
   if (!result.ok) throw new Error(result.rejection.reason);
   return { channelId, sequence: sequenceOf(result.revision) };
 }
 
 /** The results of the three reads that are kept. */
-function read({ interactions: { queries } }: Features, userId = ada.id, organization = organizationId) {
+function read({ channels: { queries } }: Features, userId = ada.id, organization = organizationId) {
   const shown = { reader: { userId }, includeIncomplete: true, includeToolCallUpdates: false };
   return Promise.all([
     queries.interaction(organization, below, shown),
@@ -113,13 +113,13 @@ it('are the same objects while the channel does not change', async () => {
 
 it('are read again after each change by another process', async () => {
   const at = () => command();
-  const { channels, interactions, reactions } = writer;
+  const { channels } = writer;
   const changes = [
-    () => interactions.commands.append(at(), below, [{ type: 'text', text: 'more' }], 'operator'),
-    () => reactions.commands.react(at(), below, ada, '👍'),
-    () => interactions.commands.complete(at(), below, null, 'operator'),
-    () => reactions.commands.react(at(), below, { type: 'agent', id: newId(), name: 'Otto' }, '👍'),
-    () => reactions.commands.withdraw(at(), below, ada, '👍'),
+    () => channels.interactions.append(at(), below, [{ type: 'text', text: 'more' }], 'operator'),
+    () => channels.reactions.react(at(), below, ada, '👍'),
+    () => channels.interactions.complete(at(), below, null, 'operator'),
+    () => channels.reactions.react(at(), below, { type: 'agent', id: newId(), name: 'Otto' }, '👍'),
+    () => channels.reactions.withdraw(at(), below, ada, '👍'),
     () => post(writer, below.channelId, 'beside', 'root'),
     // Fails the interactions that are incomplete.
     () => channels.archive(at(), below.channelId),
@@ -137,12 +137,12 @@ it('cost no more round trips than first reads while the channel changes between 
   skip(!test.platform.redis.isOneServer, 'the nodes of a cluster answer at different times');
   const shown = { reader: { userId: ada.id }, includeIncomplete: true, includeToolCallUpdates: false };
   const change = () => post(writer, below.channelId, newId(), null);
-  const trips = async ({ interactions: { queries } }: Features): Promise<number[]> => [
+  const trips = async ({ channels: { queries } }: Features): Promise<number[]> => [
     await tripsOf(() => queries.interaction(organizationId, below, shown)),
     await tripsOf(() => queries.nested(organizationId, root, shown)),
     await tripsOf(() => queries.list(organizationId, below.channelId, FILTER, FIRST_PAGE, shown.reader)),
   ];
-  await writer.interactions.commands.complete(command(), below, null, 'operator');
+  await writer.channels.interactions.complete(command(), below, null, 'operator');
   const first = await trips(gateway);
   expect(first[0]).toBe(1);
   for (let times = 0; times < 5; times++) {
@@ -160,7 +160,7 @@ it('cost no more round trips than first reads while the channel changes between 
 });
 
 it('are those of the reader, and of no other organization', async () => {
-  await writer.reactions.commands.react(command(), below, ada, '👍');
+  await writer.channels.reactions.react(command(), below, ada, '👍');
   await readOften(gateway);
   expect(textOf(await read(gateway)).every((one) => one.includes('reacted_by_me":true'))).toBe(true);
   for (let times = 0; times < 3; times++) {
@@ -185,7 +185,7 @@ it('are not used while the read models lack events that were appended', async ()
 });
 
 it('are not kept if the read models were deleted meanwhile', async () => {
-  const { queries } = gateway.interactions;
+  const { queries } = gateway.channels;
   const one = () => queries.interaction(organizationId, below, { reader: { userId: ada.id }, includeIncomplete: true });
   await one();
   await read(gateway);

@@ -1,7 +1,7 @@
 /* Interactions that are posted incomplete and get their content in parts. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import { interactionKeys } from '#libs/features/channels/interaction/reads/interaction.keys.ts';
+import { channelKeys } from '#libs/features/channels/channel.keys.ts';
 import { currentDocuments } from '#libs/features/channels/interaction/reads/present.ts';
 import { sequenceOf } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
@@ -43,7 +43,7 @@ const textsOf = (parts: number) => Array.from({ length: parts }, (_, part) => te
 async function streamed(parts: number) {
   const channelId = newId();
   await features.channels.create(context(), { id: channelId, ...PLAIN_CHANNEL });
-  const posted = await features.interactions.commands.post(
+  const posted = await features.channels.interactions.post(
     context(),
     channelId,
     {
@@ -68,15 +68,15 @@ async function streamed(parts: number) {
 
 type Place = Awaited<ReturnType<typeof streamed>>;
 
-async function append({ interactions }: Features, place: Place, part: number): Promise<string> {
-  const result = await interactions.commands.append(context(), place, [textOf(part)], 'operator');
+async function append({ channels }: Features, place: Place, part: number): Promise<string> {
+  const result = await channels.interactions.append(context(), place, [textOf(part)], 'operator');
   if (!result.ok) throw new Error(result.rejection.reason);
   return String(result.document);
 }
 
 async function read(place: Place): Promise<string> {
   const audience = { reader: null, includeIncomplete: true };
-  return String(await features.interactions.queries.interaction(organizationId, place, audience));
+  return String(await features.channels.queries.interaction(organizationId, place, audience));
 }
 
 it('a part writes as much to Redis after many parts as after a few', async () => {
@@ -102,7 +102,7 @@ it('a process that does not know the interaction continues it where the others a
 
 it('is folded from the log again if what is stored of it is missing', async () => {
   const place = await streamed(3);
-  await test.platform.redis.remove([interactionKeys(organizationId, place.channelId).open(place.sequence)]);
+  await test.platform.redis.remove([channelKeys(organizationId, place.channelId).open(place.sequence)]);
   const document = await append(features, place, 3);
   expect(JSON.parse(document)).toMatchObject({ content: textsOf(4) });
   expect(await read(place)).toBe(document);
@@ -112,11 +112,11 @@ it('is read as complete if it is completed between the reads of its two keys', a
   const place = await streamed(2);
   class Late extends CollectionReader {
     override async texts(keys: readonly string[]): Promise<(Buffer | null)[]> {
-      await features.interactions.commands.complete(context(), place, null, 'operator');
+      await features.channels.interactions.complete(context(), place, null, 'operator');
       return super.texts(keys);
     }
   }
-  const keys = interactionKeys(organizationId, place.channelId);
+  const keys = channelKeys(organizationId, place.channelId);
   const [document] = await currentDocuments(new Late(test.platform.redis), keys, [place.sequence]);
   expect(JSON.parse(String(document))).toMatchObject({ content: textsOf(2), complete: true });
 });

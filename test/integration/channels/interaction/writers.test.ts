@@ -16,7 +16,7 @@ let queries: InteractionQueries;
 
 beforeAll(async () => {
   test = await startTestPlatform();
-  queries = composeFeatures(test.platform).interactions.queries;
+  queries = composeFeatures(test.platform).channels.queries;
 });
 afterAll(() => test.stop());
 
@@ -37,7 +37,7 @@ describe('64 writers of one channel', () => {
       await gateways[0]?.channels.create(created, { id: created.commandId, ...PLAIN_CHANNEL, name: 'busy' });
       const results = await Promise.all(
         Array.from({ length: 64 }, (_, writer) =>
-          gateways[writer % n]?.interactions.commands.post(
+          gateways[writer % n]?.channels.interactions.post(
             context(),
             created.commandId,
             {
@@ -75,7 +75,7 @@ it('a changed application counts for the posts of other processes', async () => 
   const command = () => ({ ...serviceCommand(id), organizationId: id });
   const data = { id, name: 'tenant', application: 'app_main', ownerUserId: null } as const;
   await first.organizations.create(command(), id, { type: 'OrganizationCreated.v1', data });
-  const { directory } = second.interactions;
+  const directory = second.channels.directories.users;
   const { stop } = second.startAuthenticator();
   // It is then not read again before an announcement.
   await eventually(() => second.keyChanges.areReceivedSince(performance.now(), 60_000));

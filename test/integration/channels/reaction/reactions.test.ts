@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { MAX_MARKS, MAX_WITHDRAWN } from '#libs/features/channels/reaction/reaction.ts';
-import { encodeWithdrawn, reactionKeys } from '#libs/features/channels/reaction/reaction.marks.ts';
+import { channelKeys } from '#libs/features/channels/channel.keys.ts';
+import { encodeWithdrawn } from '#libs/features/channels/reaction/reaction.marks.ts';
 import { composeReadModels } from '#services/features.ts';
 import { rebuild } from '#services/projector/rebuild.ts';
 import { eventually } from '#test/support/eventually.ts';
@@ -319,7 +320,7 @@ describe('an interaction', () => {
   it('takes no more reactions after ten thousand were taken back', async () => {
     const id = await post();
     const { sequence } = await read(ada, id);
-    const { withdrawn } = reactionKeys(api.organizationId, channelId);
+    const { withdrawnMarks: withdrawn } = channelKeys(api.organizationId, channelId);
     const members = Array.from({ length: MAX_WITHDRAWN - 1 }, (_, n) => {
       const reaction = { emoji: '👍', reactor: { type: 'agent', id: `agent-${n}`, name: null } } as const;
       const target = { role: 'user', senderId: null } as const;

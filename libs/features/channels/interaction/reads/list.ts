@@ -7,7 +7,7 @@ import type { Timestamp } from '#libs/kernel/clock.ts';
 import { BLOCK, type CollectionReader, type EntityRef, type HistoryReader } from '#libs/platform/readmodel/index.ts';
 
 import type { ContentRole } from '../interaction.content.ts';
-import { interactionKeys, type InteractionFacet, type InteractionKeys } from './interaction.keys.ts';
+import { channelKeys, type InteractionFacet, type ChannelKeys } from '../../channel.keys.ts';
 import type { InteractionView, SequenceBounds } from './present.ts';
 import { createdMsOf } from './resource.ts';
 
@@ -49,7 +49,7 @@ const SPARE = 8;
 /** The sequences of a channel's interactions that match a filter, for one request. Throws as `CollectionReader`. */
 export class FilteredInteractions {
   readonly #collections: CollectionReader;
-  readonly #keys: InteractionKeys;
+  readonly #keys: ChannelKeys;
   readonly #filter: InteractionFilter;
   readonly #view: InteractionView;
   /** The index that is walked: that of the turn, else of the role, else of all interactions. */
@@ -61,7 +61,7 @@ export class FilteredInteractions {
   /** @param created the sequences of the interactions created within the times of the filter */
   constructor(
     collections: CollectionReader,
-    keys: InteractionKeys,
+    keys: ChannelKeys,
     filter: InteractionFilter,
     view: InteractionView,
     created: SequenceBounds,
@@ -235,7 +235,7 @@ async function createdBy(
 ): Promise<{ readonly last: number; readonly next: number }> {
   const first = await history.blockBegunBy(channel, timeMs);
   if (first === null) return { last: 0, next: 1 };
-  const { index, documents } = interactionKeys(channel.organizationId, channel.id);
+  const { index, documents } = channelKeys(channel.organizationId, channel.id);
   const next = first + BLOCK + 1;
   const inBlock = { after: Number(first), before: next, order: 'asc', offset: 0, limit: BLOCK } as const;
   const sequences = await collections.numbers(index('all'), inBlock);

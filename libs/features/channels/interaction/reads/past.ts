@@ -10,7 +10,7 @@ import {
 import { changed, type Interaction, interactionCodec, type InteractionEvent, posted } from '../interaction.events.ts';
 import type { InteractionsState } from '../interaction.ts';
 import { opened } from '../open-interaction.ts';
-import { interactionKeys, type InteractionKeys } from './interaction.keys.ts';
+import { channelKeys, type ChannelKeys } from '../../channel.keys.ts';
 import { currentDocuments, type InteractionView, type SequenceBounds } from './present.ts';
 import { interactionJson } from './resource.ts';
 
@@ -37,7 +37,7 @@ export class PastInteractions implements InteractionView {
     this.end = sequenceOf(revision) + 1;
   }
 
-  async documents(keys: InteractionKeys, sequences: readonly number[]): Promise<(Buffer | null)[]> {
+  async documents(keys: ChannelKeys, sequences: readonly number[]): Promise<(Buffer | null)[]> {
     const stored = await currentDocuments(this.#sources.collections, keys, sequences);
     // Read after the documents, so that it finds every change that a document includes.
     const newest = await Promise.all(
@@ -53,17 +53,17 @@ export class PastInteractions implements InteractionView {
     );
   }
 
-  async incomplete(_keys: InteractionKeys, sequences: readonly number[]): Promise<boolean[]> {
+  async incomplete(_keys: ChannelKeys, sequences: readonly number[]): Promise<boolean[]> {
     const open = await this.#openSequences();
     return sequences.map((sequence) => open.has(sequence));
   }
 
-  async incompleteIn(_keys: InteractionKeys, { after, before }: SequenceBounds): Promise<number[]> {
+  async incompleteIn(_keys: ChannelKeys, { after, before }: SequenceBounds): Promise<number[]> {
     const open = await this.#openSequences();
     return [...open].filter((one) => one > (after ?? -Infinity) && one < (before ?? Infinity));
   }
 
-  async #folded(keys: InteractionKeys, sequence: number): Promise<Buffer | null> {
+  async #folded(keys: ChannelKeys, sequence: number): Promise<Buffer | null> {
     const interaction = await interactionUntil(this.#sources, keys, sequence, this.#revision);
     if (interaction === null) return null;
     const { organizationId, id: channelId } = this.#sources.channel;
@@ -100,7 +100,7 @@ export function openSequences({ open }: InteractionsState): number[] {
 /** The interactions that were incomplete before the block of events that contains `revision`. */
 export async function openBefore(sources: PastSources, revision: StreamRevision): Promise<InteractionsState> {
   const { organizationId, id } = sources.channel;
-  const keys = interactionKeys(organizationId, id);
+  const keys = channelKeys(organizationId, id);
   const sequences = await openSequencesBefore(sources, revision);
   const before = streamRevision(blockStart(revision) - 1);
   const interactions = await Promise.all(
@@ -120,7 +120,7 @@ async function openSequencesBefore(
 /** Revisions of the events that changed an interaction, newest first. */
 function changesOf(
   { collections }: PastSources,
-  keys: InteractionKeys,
+  keys: ChannelKeys,
   sequence: number,
   { limit }: { readonly limit: number },
 ): Promise<number[]> {
@@ -131,7 +131,7 @@ function changesOf(
 /** An interaction after the event of a revision, folded from its own events. */
 async function interactionUntil(
   sources: PastSources,
-  keys: InteractionKeys,
+  keys: ChannelKeys,
   sequence: number,
   until: StreamRevision,
 ): Promise<Interaction | null> {

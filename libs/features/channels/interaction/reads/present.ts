@@ -1,10 +1,10 @@
+import type { Caller } from '#libs/kernel/acting.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { Principal } from '#libs/platform/http/index.ts';
 import type { CollectionReader } from '#libs/platform/readmodel/index.ts';
 
 import { MAX_OPEN } from '../interaction.ts';
-import { interactionKeys, type InteractionKeys } from './interaction.keys.ts';
-import { annotated, isComplete, type Annotation } from './resource.ts';
+import type { ChannelKeys } from '../../channel.keys.ts';
+import { isComplete } from './resource.ts';
 
 /** Exclusive bounds. */
 export interface SequenceBounds {
@@ -20,10 +20,10 @@ export interface InteractionView {
   /** The first sequence after the point; `Infinity` in the present. */
   readonly end: number;
   /** The documents of the interactions, in the order of `sequences`; null for a missing one. */
-  documents(keys: InteractionKeys, sequences: readonly number[]): Promise<(Buffer | null)[]>;
-  incomplete(keys: InteractionKeys, sequences: readonly number[]): Promise<boolean[]>;
+  documents(keys: ChannelKeys, sequences: readonly number[]): Promise<(Buffer | null)[]>;
+  incomplete(keys: ChannelKeys, sequences: readonly number[]): Promise<boolean[]>;
   /** The incomplete interactions of a range, at most {@link MAX_OPEN}. */
-  incompleteIn(keys: InteractionKeys, bounds: SequenceBounds): Promise<number[]>;
+  incompleteIn(keys: ChannelKeys, bounds: SequenceBounds): Promise<number[]>;
 }
 
 /** The interactions of the read model. */
@@ -35,15 +35,15 @@ export class PresentInteractions implements InteractionView {
     this.#collections = collections;
   }
 
-  documents(keys: InteractionKeys, sequences: readonly number[]): Promise<(Buffer | null)[]> {
+  documents(keys: ChannelKeys, sequences: readonly number[]): Promise<(Buffer | null)[]> {
     return currentDocuments(this.#collections, keys, sequences);
   }
 
-  incomplete(keys: InteractionKeys, sequences: readonly number[]): Promise<boolean[]> {
+  incomplete(keys: ChannelKeys, sequences: readonly number[]): Promise<boolean[]> {
     return this.#collections.contained(keys.index('incomplete'), sequences);
   }
 
-  incompleteIn(keys: InteractionKeys, bounds: SequenceBounds): Promise<number[]> {
+  incompleteIn(keys: ChannelKeys, bounds: SequenceBounds): Promise<number[]> {
     const page = { order: 'asc', offset: 0, limit: MAX_OPEN } as const;
     return this.#collections.numbers(keys.index('incomplete'), { ...bounds, ...page });
   }
@@ -55,7 +55,7 @@ const ATTEMPTS = 3;
 /** The documents of the interactions as they are now; null for a missing one. Only incomplete ones cost a second read. */
 export async function currentDocuments(
   collections: CollectionReader,
-  keys: InteractionKeys,
+  keys: ChannelKeys,
   sequences: readonly number[],
 ): Promise<(Buffer | null)[]> {
   const found = await collections.fields(keys.documents, sequences);
@@ -80,61 +80,12 @@ function isIncomplete(document: Buffer | null | undefined): boolean {
   return document != null && !isComplete(document);
 }
 
+/** Who reads. */
 export interface Reader {
   /** Null for services, which have no reactions or messages of their own. */
   readonly userId: EntityId | null;
 }
 
-export function readerOf({ principalType, principalId }: Principal): Reader {
+export function readerOf({ principalType, principalId }: Caller): Reader {
   return { userId: principalType === 'user' ? principalId : null };
-}
-
-/**
- * Port: annotations that other features add to interactions.
- *
- * Guarantees: sends its first request to Redis synchronously, so that it is batched with the other requests of the same
- * turn of the event loop. The result omits interactions without an annotation.
- */
-export interface Annotations {
-  /**
-   * @param end excludes annotations by events from this sequence on; `Infinity` includes all
-   * @throws `Fault` `store_unavailable`
-   */
-  of(
-    organizationId: EntityId,
-    channelId: EntityId,
-    sequences: readonly number[],
-    reader: Reader,
-    end: number,
-  ): Promise<ReadonlyMap<number, Annotation>>;
-}
-
-/** The channel, point in history and reader of a read. */
-export interface Reading {
-  readonly organizationId: EntityId;
-  readonly channelId: EntityId;
-  readonly view: InteractionView;
-  /** Null: without annotations. */
-  readonly reader: Reader | null;
-}
-
-/**
- * Interactions as one reader sees them, in the order of `sequences`; null for a missing one. Reads documents and
- * annotations in one batch.
- *
- * @throws `Fault` `store_unavailable`
- */
-export async function readDocuments(
-  annotations: Annotations,
-  { organizationId, channelId, view, reader }: Reading,
-  sequences: readonly number[],
-): Promise<(Buffer | null)[]> {
-  const keys = interactionKeys(organizationId, channelId);
-  if (reader === null) return view.documents(keys, sequences);
-  const [documents, added] = await Promise.all([
-    view.documents(keys, sequences),
-    annotations.of(organizationId, channelId, sequences, reader, view.end),
-  ]);
-  if (added.size === 0) return documents;
-  return documents.map((document, index) => document && annotated(document, added.get(sequences[index] ?? 0)));
 }

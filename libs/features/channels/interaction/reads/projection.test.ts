@@ -1,16 +1,14 @@
-import { CHANNEL_READ_MODEL } from '../../channel/channel.ts';
 import { expect, test } from 'vitest';
 
 import { foldEvents } from '#libs/kernel/decider.ts';
 import { type StreamEvent, streamRevision } from '#libs/kernel/event.ts';
-import { entityKeys } from '#libs/platform/readmodel/index.ts';
 
 import { interactionFold } from '../interaction.ts';
 import type { InteractionEvent } from '../interaction.events.ts';
-import { interactionKeys } from './interaction.keys.ts';
-import { interactionsProjection } from './projection.ts';
+import { channelKeys } from '../../channel.keys.ts';
+import { interactionWrites } from './projection.ts';
 
-const owner = { organizationId: 'org', id: '019aa5b0-0000-7000-8000-000000000001' };
+const owner = { organizationId: 'org', channelId: '019aa5b0-0000-7000-8000-000000000001' };
 
 function at(revision: number, event: InteractionEvent): StreamEvent<InteractionEvent> {
   return {
@@ -55,15 +53,14 @@ test.each([
 ])(
   'a completed interaction is removed from the index of incomplete ones, also of an earlier build: %s',
   (_how, runs) => {
-    const keys = entityKeys(CHANNEL_READ_MODEL, owner.organizationId, owner.id);
-    const incomplete = interactionKeys(owner.organizationId, owner.id).index('incomplete');
+    const keys = channelKeys(owner.organizationId, owner.channelId);
+    const incomplete = keys.index('incomplete');
     // Written by another process before.
     const members = new Set([2]);
     let state = interactionFold.initialState;
     for (const events of runs) {
       const after = foldEvents(interactionFold, state, events);
-      const { operations } = interactionsProjection.project({ ...owner, before: state, after, events }, keys);
-      for (const { command, key, args } of operations) {
+      for (const { command, key, args } of interactionWrites(events, state, owner, keys)) {
         if (key !== incomplete) continue;
         if (command === 'ZADD') members.add(Number(args[1]));
         if (command === 'ZREM') members.delete(Number(args[0]));

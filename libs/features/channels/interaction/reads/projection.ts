@@ -1,30 +1,19 @@
-import { CHANNEL_READ_MODEL } from '../../channel/channel.ts';
-import type { ChannelSequence } from '#libs/kernel/event.ts';
-import {
-  revisionMember,
-  type Projection,
-  type StoredState,
-  type WriteOperation,
-} from '#libs/platform/readmodel/index.ts';
+import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
+import { revisionMember, type StoredState, type WriteOperation } from '#libs/platform/readmodel/index.ts';
 
-import {
-  type ChangeEvent,
-  type Interaction,
-  interactionCodec,
-  type InteractionEvent,
-  posted,
-} from '../interaction.events.ts';
-import { interactionFold, type InteractionsState, type KnownSpan } from '../interaction.ts';
+import { type ChangeEvent, type Interaction, type InteractionEvent, posted } from '../interaction.events.ts';
+import type { InteractionsState, KnownSpan } from '../interaction.ts';
 import { changedOpen, itemsOf, joinItems, opened, type OpenInteraction } from '../open-interaction.ts';
-import { draftKeys, interactionKeysOf, type InteractionFacet, type InteractionKeys } from './interaction.keys.ts';
-import { openFromJson, openJson, openParts, postedJson, type Owner } from './resource.ts';
+import { draftKeys, channelKeysOf, type InteractionFacet, type ChannelKeys } from '../../channel.keys.ts';
+import { changedJson, openFromJson, openJson, openParts, postedJson, type Owner } from './resource.ts';
 
 /** Depth by sequence. The documents hold the rest of the incomplete interactions, and each event would write it twice. */
 type PackedState = Readonly<Record<string, number>>;
 
-const storedState: StoredState<InteractionsState> = {
+/** How the state of the interactions is stored. */
+export const storedInteractions: StoredState<InteractionsState> = {
   pack: ({ open }): PackedState => Object.fromEntries(Object.values(open).map((one) => [one.sequence, one.depth])),
-  keysOf: (packed, channelKeys) => Object.keys(packed as PackedState).map(interactionKeysOf(channelKeys).open),
+  keysOf: (packed, keys) => Object.keys(packed as PackedState).map(channelKeysOf(keys).open),
   unpack(packed, documents) {
     const depths = Object.entries(packed as PackedState);
     const open = depths.map(([sequence, depth], at) => [sequence, openFromJson(documents[at] ?? '', depth)]);
@@ -32,61 +21,66 @@ const storedState: StoredState<InteractionsState> = {
   },
 };
 
-/** The interactions' part of a channel's projection. */
-export const interactionsProjection: Projection<InteractionsState, InteractionEvent> = {
-  ...CHANNEL_READ_MODEL,
-  codec: interactionCodec,
-  fold: interactionFold,
-  storedState,
-  project({ organizationId, id, before, events }, channelKeys) {
-    const keys = interactionKeysOf(channelKeys);
-    const owner = { organizationId, channelId: id };
-    const touched = new Map<ChannelSequence, Touched>();
-    const operations: WriteOperation[] = [];
-    for (const event of events) {
-      if (event.type === 'InteractionPosted.v1') {
-        const interaction = posted(event);
-        const { sequence } = interaction;
-        operations.push(...indexWrites(interaction, keys));
-        operations.push({ command: 'HSET', key: keys.documents, args: [sequence, postedJson(event, owner)] });
-        if (!interaction.complete) touched.set(sequence, { after: opened(interaction), stored: null });
-      } else {
-        const sequence = event.data.sequence as ChannelSequence;
-        const known = touched.get(sequence) ?? storedIn(before, sequence);
-        // As in the fold: a complete interaction does not change.
-        if (known === undefined || known.after.complete) continue;
-        touched.set(sequence, touchedBy(event, known));
-        operations.push({ command: 'ZADD', key: keys.changes, args: [sequence, revisionMember(event.revision)] });
-      }
+/**
+ * The writes of interactions: absolute values as of the last event.
+ *
+ * @param before the state before the first of the events
+ */
+export function interactionWrites(
+  events: readonly StreamEvent<InteractionEvent>[],
+  before: InteractionsState,
+  owner: Owner,
+  keys: ChannelKeys,
+): WriteOperation[] {
+  const touched = new Map<ChannelSequence, Touched>();
+  const operations: WriteOperation[] = [];
+  for (const event of events) {
+    if (event.type === 'InteractionPosted.v1') {
+      const interaction = posted(event);
+      const { sequence } = interaction;
+      operations.push(...indexWrites(interaction, keys));
+      operations.push({ command: 'HSET', key: keys.documents, args: [sequence, postedJson(event, owner)] });
+      if (!interaction.complete) touched.set(sequence, { after: opened(interaction), event: null, stored: null });
+    } else {
+      const sequence = event.data.sequence as ChannelSequence;
+      const known = touched.get(sequence) ?? storedIn(before, sequence);
+      // As in the fold: a complete interaction does not change.
+      if (known === undefined || known.after.complete) continue;
+      touched.set(sequence, touchedBy(event, known));
+      operations.push({ command: 'ZADD', key: keys.changes, args: [sequence, revisionMember(event.revision)] });
     }
-    for (const one of touched.values()) {
-      operations.push(...(one.after.complete ? completedWrites(one, keys, owner) : openWrites(one, keys, owner)));
-    }
-    return { operations, lists: [] };
-  },
-};
+  }
+  for (const one of touched.values()) {
+    operations.push(...(one.after.complete ? completedWrites(one, keys, owner) : openWrites(one, keys, owner)));
+  }
+  return operations;
+}
 
 /** An interaction that was incomplete, before a run of events or in it. */
 interface Touched {
   readonly after: OpenInteraction;
+  /** The last event that changed it; null if the run has none. */
+  readonly event: StreamEvent<ChangeEvent> | null;
   /** As it was stored before the run, and the items that the run adds; null if the run writes the whole document. */
   readonly stored: { readonly before: OpenInteraction; readonly added: string } | null;
 }
 
 function storedIn({ open }: InteractionsState, sequence: ChannelSequence): Touched | undefined {
   const before = open[sequence];
-  return before && { after: before, stored: { before, added: '' } };
+  return before && { after: before, event: null, stored: { before, added: '' } };
 }
 
-function touchedBy(event: ChangeEvent, { after: known, stored }: Touched): Touched {
+function touchedBy(event: StreamEvent<ChangeEvent>, { after: known, stored }: Touched): Touched {
   const after = changedOpen(known, event);
-  if (stored === null || event.type === 'InteractionFailed.v1' || event.data.content === null) return { after, stored };
-  if (event.type === 'InteractionCompleted.v2') return { after, stored: null };
-  return { after, stored: { ...stored, added: joinItems(stored.added, itemsOf(event.data.content)) } };
+  if (stored === null || event.type === 'InteractionFailed.v1' || event.data.content === null) {
+    return { after, event, stored };
+  }
+  if (event.type === 'InteractionCompleted.v2') return { after, event, stored: null };
+  return { after, event, stored: { ...stored, added: joinItems(stored.added, itemsOf(event.data.content)) } };
 }
 
 /** Writes only the end of a document that is stored already, so that an addition costs the same at any length. */
-function openWrites({ after, stored }: Touched, keys: InteractionKeys, owner: Owner): WriteOperation[] {
+function openWrites({ after, stored }: Touched, keys: ChannelKeys, owner: Owner): WriteOperation[] {
   const { sequence } = after;
   const key = keys.open(sequence);
   const listed = { command: 'ZADD', key: keys.index('incomplete'), args: [sequence, sequence] } as const;
@@ -98,11 +92,15 @@ function openWrites({ after, stored }: Touched, keys: InteractionKeys, owner: Ow
   return [{ command: 'SETRANGE', key, args: [kept, (before.items === '' ? '' : ',') + added + tail] }];
 }
 
-function completedWrites({ after }: Touched, keys: InteractionKeys, owner: Owner): WriteOperation[] {
+function completedWrites({ after, event }: Touched, keys: ChannelKeys, owner: Owner): WriteOperation[] {
   const { sequence } = after;
   const drafts = draftKeys(owner.organizationId, owner.channelId);
   return [
-    { command: 'HSET', key: keys.documents, args: [sequence, openJson(after, owner)] },
+    {
+      command: 'HSET',
+      key: keys.documents,
+      args: [sequence, event ? changedJson(after, event, owner) : openJson(after, owner)],
+    },
     // An interaction posted and completed in one run may be in Redis from before a rebuild.
     { command: 'DEL', key: keys.open(sequence), args: [] },
     { command: 'ZREM', key: keys.index('incomplete'), args: [sequence] },
@@ -113,7 +111,7 @@ function completedWrites({ after }: Touched, keys: InteractionKeys, owner: Owner
 }
 
 /** The entries of a new interaction in the indexes of facets, spans and the tree. */
-function indexWrites(interaction: Interaction, keys: InteractionKeys): WriteOperation[] {
+function indexWrites(interaction: Interaction, keys: ChannelKeys): WriteOperation[] {
   const { sequence, contentRole, turnId, spanId, parentSpanId, depth } = interaction;
   const facets: InteractionFacet[] = ['all', `role=${contentRole}`];
   if (turnId !== null) facets.push(`turn=${turnId}`);

@@ -1,11 +1,13 @@
-import { CHANNEL } from '../../channel/channel.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { SentPage } from '#libs/platform/http/index.ts';
-import type { CollectionReader, EntityReader, HistoryPoint, HistoryReader } from '#libs/platform/readmodel/index.ts';
+import type { HistoryPoint } from '#libs/platform/readmodel/index.ts';
+import type { Core } from '#libs/platform/runtime/index.ts';
+
+import type { ReactionAnnotations } from '../../reaction/reaction.read.ts';
 
 import type { InteractionRef } from '../interaction.id.ts';
 import type { ToolCallUpdates } from '../tool-call-updates.ts';
-import { interactionKeys } from './interaction.keys.ts';
+import { CHANNEL, channelKeys } from '../../channel.keys.ts';
 import {
   FilteredInteractions,
   type InteractionFilter,
@@ -14,16 +16,9 @@ import {
   sequencesCreated,
 } from './list.ts';
 import { PastInteractions } from './past.ts';
-import {
-  type Annotations,
-  type InteractionView,
-  PresentInteractions,
-  readDocuments,
-  type Reader,
-  type Reading,
-} from './present.ts';
+import { type InteractionView, PresentInteractions, type Reader } from './present.ts';
 import { annotated, isComplete, spanIdOf, withNested } from './resource.ts';
-import { updatesBelow, type InteractionTreeIndex } from './tree.ts';
+import { InteractionTreeIndex, updatesBelow } from './tree.ts';
 
 export interface InteractionPage {
   readonly items: readonly Buffer[];
@@ -44,13 +39,11 @@ export interface Audience {
   readonly includeIncomplete: boolean;
 }
 
-export interface InteractionSources {
-  readonly reader: EntityReader;
-  readonly collections: CollectionReader;
-  readonly history: HistoryReader;
-  readonly annotations: Annotations;
-  readonly tree: InteractionTreeIndex;
-  readonly updates: ToolCallUpdates;
+/** The channel, point in history and reader of a read. */
+interface Reading extends Pick<Audience, 'reader'> {
+  readonly organizationId: EntityId;
+  readonly channelId: EntityId;
+  readonly view: InteractionView;
 }
 
 /** Memory of an item of a page beside its bytes. */
@@ -58,12 +51,18 @@ const ITEM_BYTES = 128;
 
 /** Reads of interactions: stored bytes with annotations for the reader. All throw the faults of `EntityReader`. */
 export class InteractionQueries {
-  readonly #sources: InteractionSources;
+  readonly #core: Pick<Core, 'collections' | 'history' | 'reader'>;
+  readonly #annotations: ReactionAnnotations;
+  readonly #tree: InteractionTreeIndex;
+  readonly #updates: ToolCallUpdates;
   readonly #present: InteractionView;
 
-  constructor(sources: InteractionSources) {
-    this.#sources = sources;
-    this.#present = new PresentInteractions(sources.collections);
+  constructor(core: Core, annotations: ReactionAnnotations, updates: ToolCallUpdates) {
+    this.#core = core;
+    this.#annotations = annotations;
+    this.#tree = new InteractionTreeIndex(core);
+    this.#updates = updates;
+    this.#present = new PresentInteractions(core.collections);
   }
 
   /**
@@ -87,7 +86,7 @@ export class InteractionQueries {
     point: HistoryPoint,
     read: (view: InteractionView) => Promise<T | null>,
   ): Promise<T | null> {
-    const { reader, collections, history } = this.#sources;
+    const { reader, collections, history } = this.#core;
     if ((await reader.document(CHANNEL, organizationId, channelId)) === null) return null;
     const channel = { category: CHANNEL, organizationId, id: channelId };
     return history.at(channel, point, (revision) =>
@@ -106,13 +105,11 @@ export class InteractionQueries {
     view = this.#present,
   ): Promise<Buffer | null> {
     if (sequence >= view.end) return null;
-    const { reader: entities, annotations } = this.#sources;
     const channel = { category: CHANNEL, organizationId, id: channelId };
     const one = [sequence];
-    const read = async () =>
-      (await readDocuments(annotations, { organizationId, channelId, view, reader }, one))[0] ?? null;
+    const read = async () => (await this.#read({ organizationId, channelId, view, reader }, one))[0] ?? null;
     const keep = { name: `one ${sequence} ${nameOf(reader)}`, pack: packed };
-    const found = await entities.part(channel, read, view === this.#present ? keep : undefined);
+    const found = await this.#core.reader.part(channel, read, view === this.#present ? keep : undefined);
     return found && (includeIncomplete || isComplete(found)) ? found : null;
   }
 
@@ -123,8 +120,7 @@ export class InteractionQueries {
     document: Buffer,
     reader: Reader,
   ): Promise<Buffer> {
-    const { annotations } = this.#sources;
-    const found = await annotations.of(organizationId, channelId, [sequence], reader, Infinity);
+    const found = await this.#annotations.of(organizationId, channelId, [sequence], reader, Infinity);
     return annotated(document, found.get(sequence));
   }
 
@@ -139,7 +135,7 @@ export class InteractionQueries {
     const channel = { category: CHANNEL, organizationId, id: channelId };
     const reading = { organizationId, channelId, view, reader };
     const read = () => this.#below(reading, spanId, includeIncomplete);
-    return (await this.#sources.reader.whole(channel, read)) ?? [];
+    return (await this.#core.reader.whole(channel, read)) ?? [];
   }
 
   /** An interaction with its descendants as `nested_interactions`; null as for {@link interaction}. */
@@ -150,29 +146,45 @@ export class InteractionQueries {
     view = this.#present,
   ): Promise<Buffer | null> {
     if (sequence >= view.end) return null;
-    const { annotations, updates } = this.#sources;
     const isPresent = view === this.#present;
     const reading = { organizationId, channelId, view, reader };
     const read = async (): Promise<Buffer | null> => {
-      const [document = null] = await readDocuments(annotations, reading, [sequence]);
+      const [document = null] = await this.#read(reading, [sequence]);
       if (document === null || !(includeIncomplete || isComplete(document))) return null;
       const below = await this.#below(reading, spanIdOf(document), includeIncomplete);
       if (!includeToolCallUpdates || !isPresent) return withNested(document, below);
-      const running = await updates.ofChannel(organizationId, channelId);
+      const running = await this.#updates.ofChannel(organizationId, channelId);
       return withNested(document, [...below, ...updatesBelow(document, below, running)]);
     };
     const name = `tree ${sequence} ${includeIncomplete} ${nameOf(reader)}`;
     // Updates of tool calls are not part of the read models.
     const keep = isPresent && !includeToolCallUpdates ? { name, pack: packed } : undefined;
-    return this.#sources.reader.whole({ category: CHANNEL, organizationId, id: channelId }, read, keep);
+    return this.#core.reader.whole({ category: CHANNEL, organizationId, id: channelId }, read, keep);
   }
 
   async #below(reading: Reading, spanId: string, includeIncomplete: boolean): Promise<Buffer[]> {
-    const { annotations, tree } = this.#sources;
     const { organizationId, channelId, view } = reading;
-    const sequences = await tree.below(organizationId, channelId, spanId, view.end);
-    const documents = await readDocuments(annotations, reading, sequences);
+    const sequences = await this.#tree.below(organizationId, channelId, spanId, view.end);
+    const documents = await this.#read(reading, sequences);
     return documents.filter((one) => one !== null).filter((one) => includeIncomplete || isComplete(one));
+  }
+
+  /**
+   * Interactions as one reader sees them, in the order of `sequences`; null for a missing one. Reads documents and
+   * annotations in one batch.
+   */
+  async #read(
+    { organizationId, channelId, view, reader }: Reading,
+    sequences: readonly number[],
+  ): Promise<(Buffer | null)[]> {
+    const keys = channelKeys(organizationId, channelId);
+    if (reader === null) return view.documents(keys, sequences);
+    const [documents, added] = await Promise.all([
+      view.documents(keys, sequences),
+      this.#annotations.of(organizationId, channelId, sequences, reader, view.end),
+    ]);
+    if (added.size === 0) return documents;
+    return documents.map((document, index) => document && annotated(document, added.get(sequences[index] ?? 0)));
   }
 
   /** A channel's interactions; null if the organization has no such channel. */
@@ -189,20 +201,20 @@ export class InteractionQueries {
     const { size, offset, after } = page;
     const name = `list ${nameOf(reader)} ${JSON.stringify([filter, size, offset, after])}`;
     const keep = view === this.#present && !filter.includeToolCallUpdates ? { name, pack: packedPage } : undefined;
-    return this.#sources.reader.whole(channel, () => this.#page(reading, filter, page), keep);
+    return this.#core.reader.whole(channel, () => this.#page(reading, filter, page), keep);
   }
 
   async #page(reading: Reading, filter: InteractionFilter, page: InteractionPageRequest): Promise<InteractionPage> {
     const { organizationId, channelId, view } = reading;
-    const { annotations, collections } = this.#sources;
-    const keys = interactionKeys(organizationId, channelId);
+    const { collections } = this.#core;
+    const keys = channelKeys(organizationId, channelId);
     const channel = { category: CHANNEL, organizationId, id: channelId };
-    const created = await sequencesCreated(this.#sources, channel, filter);
+    const created = await sequencesCreated(this.#core, channel, filter);
     const matching = new FilteredInteractions(collections, keys, filter, view, created);
     const oldestIncomplete = await matching.endBeforeIncomplete();
     const [total, found] = await Promise.all([matching.count(), matching.page(page)]);
     const sequences = found.slice(0, page.size);
-    const documents = await readDocuments(annotations, reading, sequences);
+    const documents = await this.#read(reading, sequences);
     const hasNext = found.length > page.size;
     const isNewest = filter.order === 'asc' ? !hasNext : page.after === null && page.offset === 0;
     const updates = isNewest && view === this.#present ? await this.#updatesIn(organizationId, channelId, filter) : [];
@@ -220,7 +232,7 @@ export class InteractionQueries {
     const { includeToolCallUpdates, beforeSequence, contentRole, turnId } = filter;
     if (!includeToolCallUpdates || beforeSequence !== undefined) return [];
     if (contentRole !== undefined && contentRole !== 'tool_call_update') return [];
-    const updates = await this.#sources.updates.ofChannel(organizationId, channelId);
+    const updates = await this.#updates.ofChannel(organizationId, channelId);
     return updates
       .filter((one) => (turnId === undefined || one.turnId === turnId) && isWithin(one.createdMs, filter))
       .map(({ document }) => document);

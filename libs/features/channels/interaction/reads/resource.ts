@@ -5,7 +5,13 @@
 import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 
-import { posted, type Interaction, type InteractionPosted, type PostedEvent } from '../interaction.events.ts';
+import {
+  type ChangeEvent,
+  posted,
+  type Interaction,
+  type InteractionPosted,
+  type PostedEvent,
+} from '../interaction.events.ts';
 import { interactionId } from '../interaction.id.ts';
 import { itemsOf, openedWith, type OpenInteraction } from '../open-interaction.ts';
 
@@ -47,6 +53,20 @@ export interface OpenParts {
 export function openJson(open: OpenInteraction, owner: Owner): string {
   const { head, tail } = openParts(open, owner);
   return head + open.items + tail;
+}
+
+const changedJsons = new WeakMap<
+  StreamEvent<ChangeEvent>,
+  { readonly after: OpenInteraction; readonly json: string }
+>();
+
+/** The interaction that an event left, as {@link changedOpen} made it. Cached like {@link postedJson}. */
+export function changedJson(after: OpenInteraction, event: StreamEvent<ChangeEvent>, owner: Owner): string {
+  const known = changedJsons.get(event);
+  if (known?.after === after) return known.json;
+  const json = openJson(after, owner);
+  changedJsons.set(event, { after, json });
+  return json;
 }
 
 /** The same bytes in the same order as in {@link json}. */

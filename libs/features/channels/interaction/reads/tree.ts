@@ -5,7 +5,7 @@ import { FunctionLibrary } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import type { ToolCallUpdate } from '../tool-call-updates.ts';
-import { interactionKeys } from './interaction.keys.ts';
+import { channelKeys } from '../../channel.keys.ts';
 import { spanIdOf } from './resource.ts';
 
 /** Limits of the descendants of one interaction in a reply: reading more would delay all other reads. */
@@ -29,7 +29,7 @@ export class InteractionTreeIndex {
    * @throws `Fault` `store_unavailable`
    */
   async below(organizationId: EntityId, channelId: EntityId, spanId: string, end: number): Promise<number[]> {
-    const { children, documents } = interactionKeys(organizationId, channelId);
+    const { children, documents } = channelKeys(organizationId, channelId);
     const args = [spanId, Math.min(end, Number.MAX_SAFE_INTEGER), MAX_NESTED, MAX_NESTED_BYTES];
     const [found] = await this.#functions.callAll([
       { name: 'parley_interaction_descendants_v2', keys: [children, documents], args },

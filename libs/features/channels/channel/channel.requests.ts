@@ -37,7 +37,7 @@ export interface AgentDirectory {
   find(organizationId: EntityId, agentId: EntityId): Promise<KnownAgent | null>;
 }
 
-/** What participants are looked up in when they join. */
+/** Where participants are looked up when they join. */
 export interface Directories {
   readonly users: UserDirectory;
   readonly agents: AgentDirectory;

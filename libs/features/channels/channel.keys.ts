@@ -1,23 +1,29 @@
-import { CHANNEL_READ_MODEL } from '../../channel/channel.ts';
+/** The names under which streams and Redis hold channels. All keys of one channel are in one slot. */
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { entityKeys, type EntityKeys } from '#libs/platform/readmodel/index.ts';
+
+/** Category of the streams: `channel-<id>` contains all events of a channel. */
+export const CHANNEL = 'channel';
+
+/** Raise the version when the shape of what is stored of a channel changes: this rebuilds the read models of all channels. */
+export const CHANNEL_READ_MODEL = { category: CHANNEL, version: 6 } as const;
 
 /** Facets that a channel's interactions can be listed by. */
 export type InteractionFacet = 'all' | 'incomplete' | `role=${string}` | `turn=${string}`;
 
-/** Keys of the interactions of one channel. All are in the channel's slot and reflect the channel's revision. */
-export type InteractionKeys = ReturnType<typeof interactionKeysOf>;
+/** Keys of the interactions of one channel and their marks, which reflect the channel's revision. */
+export type ChannelKeys = ReturnType<typeof channelKeysOf>;
 
-export function interactionKeys(organizationId: EntityId, channelId: EntityId): InteractionKeys {
-  return interactionKeysOf(entityKeys(CHANNEL_READ_MODEL, organizationId, channelId));
+export function channelKeys(organizationId: EntityId, channelId: EntityId): ChannelKeys {
+  return channelKeysOf(entityKeys(CHANNEL_READ_MODEL, organizationId, channelId));
 }
 
-export function interactionKeysOf(channel: EntityKeys) {
-  const prefix = channel.revision.slice(0, -'revision'.length);
+export function channelKeysOf({ revision }: EntityKeys) {
+  const prefix = revision.slice(0, -'revision'.length);
   return {
     /**
-     * Hash: sequence -> the interaction as the API returns it; as it was posted while it is incomplete. Reactions add
-     * fields of other names.
+     * Hash: sequence -> the interaction as the API returns it; as it was posted while it is incomplete. Marks add the
+     * fields of `markedField`.
      */
     documents: `${prefix}interactions`,
     /** String, while an interaction is incomplete: the interaction as the API returns it. */
@@ -30,6 +36,12 @@ export function interactionKeysOf(channel: EntityKeys) {
     changes: `${prefix}changes`,
     /** Sorted set: the sequences of the interactions with a facet, scored by themselves. */
     index: (facet: InteractionFacet) => `${prefix}sequences:${facet}`,
+    /** Sorted set: all marks, scored by the sequence of their interaction. */
+    marks: `${prefix}marks`,
+    /** Sorted set: removed reactions, scored likewise, for reads of the past. */
+    withdrawnMarks: `${prefix}marks:withdrawn`,
+    /** Hash: values that commands look up, by `reactionField`, `receiptField` and `dismissalField`. */
+    knownMarks: `${prefix}marks:known`,
   } as const;
 }
 

@@ -1,0 +1,289 @@
+import type { KeyChanges } from '#libs/features/keys/index.ts';
+import { systemClock } from '#libs/kernel/clock.ts';
+import { accept, type Decision, refuse } from '#libs/kernel/decider.ts';
+import { type Actor, type StreamRevision, streamRevision } from '#libs/kernel/event.ts';
+import { type EntityId, newId } from '#libs/kernel/ids.ts';
+import { type CommandContext, CommandHandler } from '#libs/platform/commands/index.ts';
+import {
+  Entities,
+  type EntityResult,
+  type Facets,
+  type NotFound,
+  type SharedStream,
+} from '#libs/platform/entity/index.ts';
+import type { EventStore } from '#libs/platform/eventstore/index.ts';
+import type { LiveValues } from '#libs/platform/live/index.ts';
+import type {
+  Document,
+  DocumentPage,
+  EntityRef,
+  HistoryPoint,
+  HistoryReader,
+  ListPage,
+} from '#libs/platform/readmodel/index.ts';
+import type { Core } from '#libs/platform/runtime/index.ts';
+import { streamName } from '#libs/platform/streams/index.ts';
+
+import type { Directories, UserDirectory } from './channel/channel.requests.ts';
+import { channelEntity, type ChannelFilter, ChannelUsers, facetsOfList, usersIn } from './channel/channel.read.ts';
+import { channelResource } from './channel/channel.resource.ts';
+import {
+  type Channel,
+  type ChannelChanges,
+  channelCodec,
+  type ChannelEvent,
+  channelFold,
+  type ChannelRejection,
+  type ChannelState,
+  decideAddParticipant,
+  decideCreate,
+  decideOpen,
+  decideRemoveParticipant,
+  decideThread,
+  decideUpdate,
+  type NewChannel,
+  type Participant,
+  refusalOf,
+  type RunConcurrency,
+} from './channel/channel.ts';
+import { Drafts } from './interaction/drafts.ts';
+import { InteractionCommands } from './interaction/interaction.commands.ts';
+import { parseInteractionId } from './interaction/interaction.id.ts';
+import type { InteractionDirectory } from './interaction/interaction.requests.ts';
+import { type ChannelStream, decideArchive } from './interaction/interaction.ts';
+import { openBefore } from './interaction/reads/past.ts';
+import { InteractionQueries } from './interaction/reads/queries.ts';
+import { ToolCallUpdates } from './interaction/tool-call-updates.ts';
+import { CHANNEL } from './channel.keys.ts';
+import { ReactionCommands } from './reaction/reaction.commands.ts';
+import { ReactionAnnotations } from './reaction/reaction.read.ts';
+import type { ReactorNames } from './reaction/reaction.requests.ts';
+import { type ChannelHandler, channelProjection, isChannelEvent } from './stream.ts';
+
+/** Of a read in the form of a command without events, which is stored nowhere. */
+const READER: Actor = { type: 'system', id: 'reader' };
+
+export type ChannelResult = EntityResult<Channel, ChannelRejection | NotFound>;
+
+/** What channels look up in other features. */
+export interface ChannelDirectories extends Directories {
+  readonly users: UserDirectory & InteractionDirectory & ReactorNames;
+}
+
+/**
+ * Channels with their interactions and the marks on these: all commands and reads. A process has one, because the commands
+ * of a channel share one queue. See `Entities` for guarantees and errors.
+ */
+export class Channels {
+  readonly directories: ChannelDirectories;
+  readonly entities: Entities<ChannelState, ChannelEvent, Facets>;
+  readonly interactions: InteractionCommands;
+  /** Reads of interactions. */
+  readonly queries: InteractionQueries;
+  readonly reactions: ReactionCommands;
+  readonly annotations: ReactionAnnotations;
+  readonly drafts: Drafts;
+  /** Values that subscribers of a channel are sent, and which no event stores. */
+  readonly values: readonly LiveValues[];
+  readonly #handler: ChannelHandler;
+  readonly #changes: Pick<KeyChanges, 'announce'>;
+  readonly #core: Pick<Core, 'collections' | 'history' | 'store'>;
+  readonly #users = new ChannelUsers();
+
+  constructor(core: Core, directories: ChannelDirectories, changes: Pick<KeyChanges, 'announce'>) {
+    this.#core = core;
+    this.#changes = changes;
+    this.directories = directories;
+    // The channel's ETag, which `If-Match` names, does not change with posts.
+    const revisionOf = ({ channel }: ChannelStream) => channel?.changedRevision ?? null;
+    this.#handler = new CommandHandler(channelProjection, core, revisionOf, core.commandOptions);
+    this.entities = new Entities(channelEntity, core, { runner: ofChannel(this.#handler), part: 'channel' });
+    this.annotations = new ReactionAnnotations(core.collections);
+    const updates = new ToolCallUpdates(core);
+    this.queries = new InteractionQueries(core, this.annotations, updates);
+    this.interactions = new InteractionCommands(this.#handler, this.queries, updates);
+    this.reactions = new ReactionCommands(this.#handler);
+    this.drafts = new Drafts(core);
+    this.values = [this.drafts, updates];
+  }
+
+  /** Checks the parent and the origin of a thread in the log, because read models may lag behind. */
+  async create(context: CommandContext, channel: NewChannel): Promise<ChannelResult> {
+    const rejection = await this.#rejectionOfThread(context, channel);
+    // An earlier run of the command may have created the thread before its parent was archived.
+    if (rejection !== null && (await this.#current(context, channel.id)) === null) return { ok: false, rejection };
+    return this.entities.run(context, channel.id, (state) => decideCreate(state, channel));
+  }
+
+  /** A channel whose id is derived from its participants: found, or created with them. It must not be a thread. */
+  open(context: CommandContext, channel: NewChannel): Promise<ChannelResult> {
+    return this.entities.run<ChannelRejection | NotFound>(context, channel.id, (state) =>
+      state !== null && state.organizationId !== context.organizationId
+        ? refuse({ reason: 'not_found' })
+        : decideOpen(state, channel),
+    );
+  }
+
+  update(context: CommandContext, id: EntityId, changes: ChannelChanges): Promise<ChannelResult> {
+    return this.#administer(context, id, (channel) => decideUpdate(channel, changes));
+  }
+
+  addParticipant(context: CommandContext, id: EntityId, participant: Participant): Promise<ChannelResult> {
+    return this.#administer(context, id, (channel) => decideAddParticipant(channel, participant));
+  }
+
+  /** The access of the participant has ended in this process when the result is there. */
+  async removeParticipant(context: CommandContext, id: EntityId, participantId: EntityId): Promise<ChannelResult> {
+    const decide = (channel: Channel) => decideRemoveParticipant(channel, participantId);
+    const result = await this.#administer(context, id, decide, participantId);
+    const { organizationId } = context;
+    if (result.ok) await this.#changes.announce({ kind: 'participant-removed', organizationId, channelId: id });
+    return result;
+  }
+
+  /** Archives the channel, and fails its incomplete interactions in the same append. */
+  async archive(context: CommandContext, id: EntityId): Promise<ChannelResult> {
+    const result = await this.#handler.handle(id, context, (state) => decideArchive(state, context));
+    return this.entities.resultOf(result.ok ? ownResult(result) : result);
+  }
+
+  #administer(
+    context: CommandContext,
+    id: EntityId,
+    decide: (channel: Channel) => Decision<ChannelEvent, ChannelRejection>,
+    removedId?: EntityId,
+  ): Promise<ChannelResult> {
+    return this.entities.update<ChannelRejection | NotFound>(context, id, (channel) => {
+      const refusal = refusalOf(channel, context, removedId);
+      return refusal === null ? decide(channel) : refuse(refusal);
+    });
+  }
+
+  /** The channel, or null if the organization has no such channel. */
+  channel(organizationId: EntityId, id: EntityId): Promise<Document | null> {
+    return this.entities.document(organizationId, id);
+  }
+
+  /** The channel at a point in its history, or null if it did not exist then. */
+  async channelAt(organizationId: EntityId, id: EntityId, point: HistoryPoint): Promise<Document | null> {
+    if ((await this.channel(organizationId, id)) === null) return null;
+    const { history } = this.#core;
+    return history.at({ category: CHANNEL, organizationId, id }, point, async (revision) => {
+      const current = await this.channel(organizationId, id);
+      if (current === null || current.revision <= revision) return current;
+      const channel = await this.#foldedAt(organizationId, id, revision);
+      if (channel === null) return null;
+      return { revision: channel.changedRevision, json: Buffer.from(JSON.stringify(channelResource(channel))) };
+    });
+  }
+
+  /** The channel's participants with the ids of their records, or null as for {@link channel}. */
+  async participants(organizationId: EntityId, id: EntityId): Promise<readonly Participant[] | null> {
+    return (await this.entities.find(organizationId, id))?.participants ?? null;
+  }
+
+  /** The users that participate in the channel, or null as for {@link channel}. Concurrent calls share a round trip. */
+  async usersOf(organizationId: EntityId, id: EntityId): Promise<ReadonlySet<EntityId> | null> {
+    const channel = await this.channel(organizationId, id);
+    return channel && this.#users.of(id, channel);
+  }
+
+  /** As {@link usersOf}, at the end of the log. @throws `Fault` `store_unavailable`; StreamGone */
+  async usersNow(organizationId: EntityId, id: EntityId): Promise<ReadonlySet<EntityId> | null> {
+    const channel = await this.#current(
+      { commandId: newId(), organizationId, actor: READER, at: systemClock.now() },
+      id,
+    );
+    return channel && new Set(usersIn(channel));
+  }
+
+  /** The registered agents that participate in the channel, as its log has them now; none without such a channel. */
+  async agentsIn(context: CommandContext, id: EntityId): Promise<ReadonlySet<EntityId>> {
+    const channel = await this.#current(context, id);
+    return new Set((channel?.participants ?? []).flatMap((one) => (one.type === 'agent' ? [one.agentId] : [])));
+  }
+
+  /** What a message does to runs that answer earlier ones, as the log of its channel has it now. */
+  async runConcurrency(context: CommandContext, id: EntityId): Promise<RunConcurrency> {
+    return (await this.#current(context, id))?.runConcurrency ?? 'queue';
+  }
+
+  /** Channels that match the filter, newest first. */
+  list(organizationId: EntityId, filter: ChannelFilter, page: ListPage): Promise<DocumentPage> {
+    return this.entities.page(organizationId, facetsOfList(filter), page);
+  }
+
+  /** The state of a stream before the block of events that contains `revision`, where replays start. */
+  async stateBefore(stream: EntityRef, revision: StreamRevision): Promise<ChannelStream> {
+    const { collections, history } = this.#core;
+    return {
+      channel: await channelBefore(history, stream, revision),
+      interactions: await openBefore({ collections, history, channel: stream }, revision),
+    };
+  }
+
+  async #foldedAt(organizationId: EntityId, id: EntityId, revision: StreamRevision): Promise<ChannelState> {
+    const { history } = this.#core;
+    const stream = { category: CHANNEL, organizationId, id };
+    let channel = await channelBefore(history, stream, revision);
+    for (const stored of await history.blockUpTo(stream, revision)) {
+      const event = channelCodec.types.has(stored.type) ? channelCodec.decode(stored) : null;
+      if (event !== null) channel = channelFold.evolve(channel, event);
+    }
+    return channel;
+  }
+
+  async #rejectionOfThread(
+    context: CommandContext,
+    { parentChannelId, originMessageId }: NewChannel,
+  ): Promise<ChannelRejection | null> {
+    if (parentChannelId === null) return null;
+    const decision = decideThread(await this.#current(context, parentChannelId));
+    if (!decision.ok) return decision.rejection;
+    if (originMessageId === null || (await wasPosted(this.#core.store, parentChannelId, originMessageId))) return null;
+    return { reason: 'origin_not_found' };
+  }
+
+  /** The organization's channel at the end of its stream, read by a command without events. */
+  async #current({ commandId, organizationId, actor, at }: CommandContext, id: EntityId): Promise<ChannelState> {
+    // Omits the members that identify a repeated command, which concerns another channel.
+    const channel = await this.entities.current({ commandId, organizationId, actor, at }, id, () => accept());
+    return channel?.organizationId === organizationId ? channel : null;
+  }
+}
+
+/** The commands of the channel itself, which decide on its part of the state. */
+function ofChannel(handler: ChannelHandler): SharedStream<ChannelState, ChannelEvent>['runner'] {
+  return {
+    async handle(id, context, decide, lookups) {
+      const result = await handler.handle(id, context, ({ channel }, at) => decide(channel, at), lookups);
+      return result.ok ? ownResult(result) : result;
+    },
+  };
+}
+
+type Accepted = Extract<Awaited<ReturnType<ChannelHandler['handle']>>, { readonly ok: true }>;
+
+function ownResult(result: Accepted) {
+  return { ...result, state: result.state.channel, events: result.events.filter(isChannelEvent) };
+}
+
+/** Written by the fold of channels; see `channelProjection`. */
+async function channelBefore(history: HistoryReader, stream: EntityRef, revision: StreamRevision) {
+  return (await history.keptBefore(stream, 'channel', revision)) as ChannelState;
+}
+
+/** Whether the stream of the channel contains the interaction. @throws `Fault` `store_unavailable` */
+async function wasPosted(
+  store: Pick<EventStore, 'readStream'>,
+  channelId: EntityId,
+  interactionId: EntityId,
+): Promise<boolean> {
+  const ref = parseInteractionId(interactionId);
+  if (ref?.channelId !== channelId) return false;
+  const from = streamRevision(ref.sequence - 1);
+  for await (const event of store.readStream(streamName(CHANNEL, channelId), { from, limit: 1 })) {
+    return event.type === 'InteractionPosted.v1';
+  }
+  return false;
+}

@@ -7,6 +7,13 @@ import { unreachable } from '#libs/kernel/decider.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { notFound, type Principal } from '#libs/platform/http/index.ts';
+import {
+  type AccessChange,
+  type CheckedKey,
+  type Grant,
+  type LiveAccess,
+  earliest,
+} from '#libs/platform/live/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 export const grantSchema = z.object({
@@ -23,23 +30,12 @@ export const grantSchema = z.object({
   takesPart: z.boolean(),
   /** Unix milliseconds; null if the key does not expire. */
   expiresAtMs: z.number().nullable(),
-});
-/** The permission that a ticket grants: a principal may subscribe to a channel as long as its key works. */
-export type Grant = Readonly<Omit<z.infer<typeof grantSchema>, 'scopes'>> & { readonly scopes: readonly string[] };
+}) satisfies z.ZodType<Grant>;
 
 /** Participants of channels, from the log or the read model. Throws `store_unavailable` faults. */
 export type ChannelUsers = Pick<Channels, 'usersOf'>;
 
-/** The grants that a change concerns have lost access (`lost`), or must be checked (`doubtful`). */
-export interface AccessChange {
-  readonly kind: 'lost' | 'doubtful';
-  concerns(grant: Grant): boolean;
-}
-
 const NOT_NEEDED = { ageMs: 0 };
-
-/** `lost` if the key has ended, or a member no longer takes part; `unknown` if that cannot be decided now. */
-export type CheckedKey = { readonly expiresAtMs: number | null; readonly ageMs: number } | 'lost' | 'unknown';
 
 /**
  * The grant of a principal, which may subscribe to what it may read: every channel of its organization.
@@ -81,7 +77,7 @@ export interface AccessParts {
  * Decides which grants may open a connection, and which may keep it. Omits the time between two checks: the caller closes
  * connections whose key expires or cannot be verified.
  */
-export class SubscriberAccess {
+export class SubscriberAccess implements LiveAccess {
   readonly #parts: AccessParts;
 
   constructor(parts: AccessParts) {
@@ -155,12 +151,6 @@ export class SubscriberAccess {
 function withExpiryOf(key: Principal | null, grant: Grant): Grant | null {
   if (key === null || key.expiresAtMs === grant.expiresAtMs) return key && grant;
   return { ...grant, expiresAtMs: earliest(key.expiresAtMs, grant.expiresAtMs) };
-}
-
-/** The end of a grant: that of its key is never put off, and the end of a token is in its grant alone. */
-export function earliest(one: number | null, other: number | null): number | null {
-  if (one === null || other === null) return one ?? other;
-  return Math.min(one, other);
 }
 
 function accessChange(change: KeyChange): AccessChange {

@@ -6,10 +6,11 @@ import {
   PUBLIC_TYPE_PREFIX,
   publicMessageHeaders,
   UNKNOWN_EVENT,
+  CLOSE,
 } from '#libs/platform/live/index.ts';
 
 import * as frames from './frames.ts';
-import { CLOSE, MAX_CLIENT_FRAME_BYTES, MAX_CLIENT_FRAMES_PER_MINUTE, PROTOCOL, TICKET_PREFIX } from './protocol.ts';
+import { MAX_CLIENT_FRAME_BYTES, MAX_CLIENT_FRAMES_PER_MINUTE, PROTOCOL, TICKET_PREFIX } from './protocol.ts';
 
 export interface DescribedProtocol {
   readonly events: readonly EventDescription[];

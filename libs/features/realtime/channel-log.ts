@@ -2,7 +2,7 @@ import { type ChannelSequence, type DomainEvent, type StreamRevision, streamRevi
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
-import type { EventFrame } from '#libs/platform/live/index.ts';
+import type { EventFrame, FramesOptions, FrameSource } from '#libs/platform/live/index.ts';
 import {
   type EntityRef,
   frameOfStored,
@@ -18,13 +18,6 @@ const MAX_PAGE_FRAMES = 500;
 const MAX_PAGE_BYTES = 1024 * 1024;
 /** Size of a frame before any of the channel was read. */
 const EXPECTED_FRAME_BYTES = 1024;
-
-export interface FramesOptions {
-  /** Cancels the read of the event store when it aborts; the iteration then throws its reason. */
-  readonly signal?: AbortSignal;
-  /** Called before each page: its approximate size; it has at least one frame. Default: 1 MiB. */
-  readonly pageBytes?: () => number;
-}
 
 /** How a channel's events become frames, and where a fold of them can start. */
 export interface ChannelEvents<State, E extends DomainEvent> {
@@ -42,7 +35,7 @@ export interface ChannelEvents<State, E extends DomainEvent> {
  * `store_unavailable` faults, and `StreamGone` where the next event was deleted.
  * Omits: the read model, which may be behind.
  */
-export class ChannelLog<State = unknown, E extends DomainEvent = DomainEvent> {
+export class ChannelLog<State = unknown, E extends DomainEvent = DomainEvent> implements FrameSource {
   readonly #store: EventStore;
   readonly #history: HistoryReader;
   readonly #events: ChannelEvents<State, E>;

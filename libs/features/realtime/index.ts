@@ -4,24 +4,19 @@ import type { CallerAuthenticator } from '#libs/features/members/index.ts';
 import { sequenceOf, type DomainEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { type HttpApp, type LiveCommandType, RedisIdempotencyStore } from '#libs/platform/http/index.ts';
-import type { EventDescription, LiveValues } from '#libs/platform/live/index.ts';
+import type { EventDescription, Grant, LiveValues, PublishedHeads } from '#libs/platform/live/index.ts';
 import { entityKeys } from '#libs/platform/readmodel/index.ts';
 import type { Core } from '#libs/platform/runtime/index.ts';
 
-import { type Grant, grantOf, SubscriberAccess, type AccessParts, type ChannelUsers } from './access.ts';
+import { grantOf, SubscriberAccess, type AccessParts, type ChannelUsers } from './access.ts';
 import { ChannelLog, type ChannelEvents } from './channel-log.ts';
 import { LiveCommands } from './live-commands.ts';
-import type { PublishedHeads } from './live-channels.ts';
 import { asyncApiRoute, eventStreamRoutes, ticketRoutes } from './realtime.http.ts';
 import { RealtimeNode } from './realtime-node.ts';
 import { Tickets } from './tickets.ts';
 import { Typing } from './typing.ts';
 
 export { grantOf, SubscriberAccess } from './access.ts';
-export type { AccessChange, Grant } from './access.ts';
-export type { ChannelFrame } from './channel-frame.ts';
-export { EventStream } from './event-stream.ts';
-export type { LiveChannel } from './live-channel.ts';
 export { clientFrame, PING, PONG, serverFrame } from './frames.ts';
 export type { LiveCommand, LiveCommandOutcome } from './live-commands.ts';
 export * from './protocol.ts';

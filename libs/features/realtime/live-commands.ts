@@ -18,8 +18,9 @@ import {
   ValidationFailure,
 } from '#libs/platform/http/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
+import type { Grant } from '#libs/platform/live/index.ts';
 
-import type { Grant, SubscriberAccess } from './access.ts';
+import type { SubscriberAccess } from './access.ts';
 import { faultsOf, type CommandFrame, type ErrorDetail } from './frames.ts';
 
 const NAMESPACE: EntityId = '0f3a6f0c-3a51-5d0e-8d53-7d1e6f0a9b21';

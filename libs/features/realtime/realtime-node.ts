@@ -1,83 +1,28 @@
-import { setTimeout as delay } from 'node:timers/promises';
-
 import { newId } from '#libs/kernel/ids.ts';
-import type { Platform } from '#libs/platform/runtime/index.ts';
+import { LiveNode, type LiveNodeParts, type LivePlatform } from '#libs/platform/live/index.ts';
 
-import { AccessChecks } from './access-checks.ts';
-import type { AccessChange, SubscriberAccess } from './access.ts';
-import type { FrameFormat } from './channel-frame.ts';
-import { FrameMemory } from './frame-memory.ts';
+import type { SubscriberAccess } from './access.ts';
 import type { LiveCommands } from './live-commands.ts';
-import { LiveChannels, type LiveChannelsOptions } from './live-channels.ts';
-import { CLOSE } from './protocol.ts';
-import { realtimeMetrics, type RealtimeMetrics } from './realtime.metrics.ts';
-import { TICK_MS, type Subscriber } from './subscriber.ts';
 
-export interface RealtimeParts extends Pick<LiveChannelsOptions, 'log' | 'heads' | 'values'> {
+export interface RealtimeParts extends LiveNodeParts {
   readonly access: Pick<SubscriberAccess, 'admit' | 'check' | 'usersOf' | 'onChange'>;
   readonly commands: Pick<LiveCommands, 'run'>;
-  /** Limit of the memory of kept frames. Default: {@link MAX_KEPT_BYTES}. */
-  readonly maxKeptBytes?: number;
 }
 
-const ACCESS_TICKS = 20;
-const FLUSH_MS = 5_000;
 const MAX_SHARED_SCOPES = 100;
 
-/**
- * The subscribers of this process, websockets and event streams, with their channels, one clock that ticks every second,
- * and the shutdown. One per process.
- */
-export class RealtimeNode {
+/** The subscribers of this process, and what its websockets need besides: tickets are admitted, and commands run. */
+export class RealtimeNode extends LiveNode {
   readonly id = newId();
-  readonly channels: LiveChannels;
   readonly access: RealtimeParts['access'];
   readonly commands: RealtimeParts['commands'];
-  readonly metrics: RealtimeMetrics;
-  readonly #frames: FrameMemory;
-  readonly #log: Platform['log'];
-  readonly #subscribers = new Set<Subscriber>();
-  readonly #open: Record<FrameFormat, number> = { websocket: 0, 'event-stream': 0 };
-  readonly #checks: AccessChecks;
-  /** Subscribers that were never checked. */
-  readonly #unchecked = new Set<Subscriber>();
-  readonly #running = new Set<Promise<unknown>>();
-  readonly #clock: NodeJS.Timeout;
-  readonly #unsubscribe: () => void;
   readonly #scopes = new Map<string, readonly string[]>();
   #sessions = 0;
-  #ticks = 0;
-  #stopping: Promise<void> | undefined;
 
-  /** @param tickMs lets tests run the clock, and all times counted in ticks, faster */
-  constructor(platform: Pick<Platform, 'topics' | 'log' | 'metrics'>, parts: RealtimeParts, tickMs = TICK_MS) {
-    const { access, commands, log, heads, values, maxKeptBytes } = parts;
-    this.#frames = new FrameMemory(maxKeptBytes);
-    this.#log = platform.log;
-    this.metrics = realtimeMetrics(platform.metrics);
-    this.access = access;
-    this.commands = commands;
-    this.#checks = new AccessChecks({
-      access,
-      now: () => this.#ticks,
-      onFailure: (error) => this.warn(error, 'access could not be checked'),
-    });
-    this.channels = new LiveChannels(platform, {
-      log,
-      heads,
-      values,
-      frames: this.#frames,
-      metrics: this.metrics,
-      onAccessChange: (channel) => this.#checks.request(channel.subscribers()),
-    });
-    this.#unsubscribe = access.onChange((change) => this.#onAccessChange(change));
-    this.#clock = setInterval(() => this.#tick(), tickMs);
-    this.#clock.unref();
-  }
-
-  /** Seconds since the node started. */
-  get now(): number {
-    return this.#ticks;
+  constructor(platform: LivePlatform, parts: RealtimeParts, tickMs?: number) {
+    super(platform, parts, tickMs);
+    this.access = parts.access;
+    this.commands = parts.commands;
   }
 
   /** A number that identifies a session within this node. */
@@ -91,79 +36,5 @@ export class RealtimeNode {
     const known = this.#scopes.get(name);
     if (known === undefined && this.#scopes.size < MAX_SHARED_SCOPES) this.#scopes.set(name, scopes);
     return known ?? scopes;
-  }
-
-  get isStopping(): boolean {
-    return this.#stopping !== undefined;
-  }
-
-  /** Starts pings and access checks of the subscriber. */
-  add(subscriber: Subscriber): void {
-    this.#subscribers.add(subscriber);
-    this.#open[subscriber.format] += 1;
-    this.#checks.start(subscriber);
-    // Access may have ended since the grant was made. The next tick checks all new subscribers together.
-    this.#unchecked.add(subscriber);
-  }
-
-  /** Must be called once its connection is closed. */
-  remove(subscriber: Subscriber): void {
-    this.#unchecked.delete(subscriber);
-    if (this.#subscribers.delete(subscriber)) this.#open[subscriber.format] -= 1;
-  }
-
-  #onAccessChange({ kind, concerns }: AccessChange): void {
-    const concerned = [...this.#subscribers].filter(({ grant }) => concerns(grant));
-    if (kind === 'doubtful') return this.#checks.request(concerned);
-    for (const subscriber of concerned) subscriber.close(CLOSE.accessLost, 'Access to the channel was lost');
-  }
-
-  /** The shutdown waits for this work. */
-  track(work: Promise<unknown>): void {
-    this.#running.add(work);
-    void work.finally(() => this.#running.delete(work));
-  }
-
-  warn(error: unknown, message: string): void {
-    this.#log.warn({ err: error }, `realtime: ${message}`);
-  }
-
-  /**
-   * Refuses new subscribers, answers running commands, writes due frames and closes all with 1012, within about five
-   * seconds. Then destroys connections that are still open; their clients resume at another node.
-   */
-  stop(): Promise<void> {
-    return (this.#stopping ??= this.#stop());
-  }
-
-  async #stop(): Promise<void> {
-    const abort = new AbortController();
-    const late = delay(FLUSH_MS, undefined, { signal: abort.signal }).catch(() => undefined);
-    await Promise.race([Promise.allSettled(this.#running), late]);
-    this.channels.flush();
-    const all = [...this.#subscribers];
-    for (const subscriber of all) subscriber.close(CLOSE.restart, 'This process is stopping: connect again and resume');
-    await Promise.race([Promise.all(all.map((subscriber) => subscriber.closed())), late]);
-    abort.abort();
-    for (const subscriber of this.#subscribers) subscriber.destroy();
-    clearInterval(this.#clock);
-    this.#unsubscribe();
-    this.channels.close();
-  }
-
-  #tick(): void {
-    this.#ticks += 1;
-    const nowMs = Date.now();
-    for (const subscriber of this.#subscribers) {
-      subscriber.onTick(this.#ticks);
-      this.#checks.expire(subscriber, nowMs);
-    }
-    this.channels.tick();
-    this.#checks.request(this.#ticks % ACCESS_TICKS === 0 ? this.#subscribers : this.#unchecked);
-    this.#unchecked.clear();
-    for (const form of ['websocket', 'event-stream'] as const) this.metrics.subscribers.set(this.#open[form], { form });
-    this.metrics.channels.set(this.channels.size);
-    this.metrics.keptBytes.set(this.#frames.bytes);
-    this.metrics.evicted.add({}, this.#frames.takeEvicted());
   }
 }

@@ -22,12 +22,11 @@ import {
   text,
 } from '#libs/platform/http/index.ts';
 
-import { grantOf, type ChannelUsers, type Grant } from './access.ts';
+import { EventStream, type Grant, type LiveNode, type LiveStream } from '#libs/platform/live/index.ts';
+
+import { grantOf, type ChannelUsers } from './access.ts';
 import { asyncApiDocument, type DescribedProtocol } from './asyncapi.ts';
-import { EventStream } from './event-stream.ts';
 import { include, maskOf } from './frames.ts';
-import type { LiveChannel } from './live-channel.ts';
-import type { RealtimeNode } from './realtime-node.ts';
 import type { Tickets } from './tickets.ts';
 
 const params = z.object({ id: idParam('Id of the channel') });
@@ -118,7 +117,7 @@ type StreamRequest = FastifyRequest<WithId & { Querystring: z.output<typeof quer
 /** Declares the event stream of a channel, and the answer of a websocket's address to requests without an upgrade. */
 export function eventStreamRoutes(
   app: HttpApp,
-  { node, channels }: { readonly node: RealtimeNode; readonly channels: ChannelUsers },
+  { node, channels }: { readonly node: LiveNode; readonly channels: ChannelUsers },
 ): void {
   app.get(
     '/api/v1/channels/:id/events',
@@ -147,7 +146,7 @@ export function eventStreamRoutes(
 async function openEventStream(
   request: StreamRequest,
   reply: FastifyReply,
-  node: RealtimeNode,
+  node: LiveNode,
   channels: ChannelUsers,
 ): Promise<FastifyReply> {
   requireEventStreams(request);
@@ -171,10 +170,10 @@ async function openEventStream(
  * @throws HttpError 404; ValidationFailure 422 for a sequence beyond the channel's end; StreamGone; `Fault` `stopping`
  */
 export async function openLiveChannel(
-  node: RealtimeNode,
+  node: LiveNode,
   { organizationId, channelId }: Pick<Grant, 'organizationId' | 'channelId'>,
   after: number | undefined,
-): Promise<LiveChannel> {
+): Promise<LiveStream> {
   if (node.isStopping) throw stopping();
   const channel = await node.channels.open(organizationId, channelId);
   if (channel === null) throw notFound();

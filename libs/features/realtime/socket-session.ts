@@ -1,7 +1,15 @@
 import { Fault } from '#libs/kernel/faults.ts';
+import {
+  CLOSE,
+  type CloseCode,
+  type Grant,
+  HEARTBEAT_MS,
+  type LiveStream,
+  Subscriber,
+  TICK_MS,
+} from '#libs/platform/live/index.ts';
 import { textFrame, type Connection, type ConnectionOwner } from '#libs/platform/websocket/index.ts';
 
-import type { Grant } from './access.ts';
 import {
   type CommandFrame,
   decodeClientFrame,
@@ -13,19 +21,9 @@ import {
   type ResumeFrame,
   type ServerFrame,
 } from './frames.ts';
-import type { LiveChannel } from './live-channel.ts';
 import type { LiveCommandOutcome } from './live-commands.ts';
-import {
-  CLOSE,
-  type CloseCode,
-  HEARTBEAT_MS,
-  MAX_CLIENT_FRAME_BYTES,
-  MAX_CLIENT_FRAMES_PER_MINUTE,
-  PROTOCOL,
-  RESUME_WAIT_MS,
-} from './protocol.ts';
+import { MAX_CLIENT_FRAME_BYTES, MAX_CLIENT_FRAMES_PER_MINUTE, PROTOCOL, RESUME_WAIT_MS } from './protocol.ts';
 import type { RealtimeNode } from './realtime-node.ts';
-import { Subscriber, TICK_MS } from './subscriber.ts';
 
 const PING_FRAME = textFrame(PING);
 const PONG_FRAME = textFrame(PONG);
@@ -42,7 +40,7 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
   readonly #connection: Connection;
   #phase: 'opening' | 'greeted' | 'following' = 'opening';
   #include = 0;
-  #channel: LiveChannel | null = null;
+  #channel: LiveStream | null = null;
   /** Messages that arrived before the hello was sent. */
   #early: Buffer[] | null = null;
   /** A message has arrived since the last ping. */
@@ -98,14 +96,14 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
     try {
       const channel = await this.#node.channels.open(organizationId, channelId);
       if (!this.isOpen) return;
-      if (channel === null) this.close(CLOSE.channelGone, 'There is no such channel');
+      if (channel === null) this.close(CLOSE.ended, 'There is no such channel');
       else this.#greet(channel);
     } catch (error) {
       this.#fail(error, 'a channel could not be opened');
     }
   }
 
-  #greet(channel: LiveChannel): void {
+  #greet(channel: LiveStream): void {
     this.#channel = channel;
     // Shares the strings and scopes with other sessions, to save memory.
     const { organizationId, channelId } = channel;
@@ -199,7 +197,7 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
   }
 
   /** Another node may have sent events that have not arrived here yet. */
-  async #resumeBeyond(channel: LiveChannel, after: number): Promise<void> {
+  async #resumeBeyond(channel: LiveStream, after: number): Promise<void> {
     try {
       if (await channel.reaches(after)) {
         if (this.isOpen) channel.join(this);

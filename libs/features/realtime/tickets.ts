@@ -6,8 +6,9 @@ import { z } from 'zod';
 import type { Timestamp } from '#libs/kernel/clock.ts';
 import { FunctionLibrary } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
+import type { Grant } from '#libs/platform/live/index.ts';
 
-import { grantSchema, type Grant } from './access.ts';
+import { grantSchema } from './access.ts';
 import { ticketKey } from './tickets.keys.ts';
 
 /** How long a ticket can be used (contract, section 4.2). */

@@ -12,9 +12,9 @@ import {
   refuseUpgrade,
   type UpgradeHandler,
 } from '#libs/platform/websocket/index.ts';
+import { CLOSE, type CloseCode, type Grant } from '#libs/platform/live/index.ts';
 
-import type { Grant } from './access.ts';
-import { CLOSE, MAX_CLIENT_FRAME_BYTES, PROTOCOL, TICKET_PREFIX, TOKEN_PREFIX, type CloseCode } from './protocol.ts';
+import { MAX_CLIENT_FRAME_BYTES, PROTOCOL, TICKET_PREFIX, TOKEN_PREFIX } from './protocol.ts';
 import type { RealtimeNode } from './realtime-node.ts';
 import { SocketSession } from './socket-session.ts';
 import type { Tickets } from './tickets.ts';

@@ -4,9 +4,16 @@ import type { FastifyRequest } from 'fastify';
 
 import type { ChannelSequence, DomainEvent } from '#libs/kernel/event.ts';
 import { Fault, storeUnavailable, StreamGone } from '#libs/kernel/faults.ts';
-import { STREAM_CLOSE, type StreamCloseCode } from '#libs/platform/http/index.ts';
 import { backoffMs, pause, within } from '#libs/platform/lifecycle/index.ts';
-import { decodeLiveMessage, entityTopic, type EventFrame, FRAME_FLAG, frameType } from '#libs/platform/live/index.ts';
+import {
+  CLOSE,
+  type CloseCode,
+  decodeLiveMessage,
+  entityTopic,
+  type EventFrame,
+  FRAME_FLAG,
+  frameType,
+} from '#libs/platform/live/index.ts';
 import type { EntityRef } from '#libs/platform/readmodel/index.ts';
 import type { TopicSubscription } from '#libs/platform/redis/index.ts';
 import { drained, StalledWrites } from '#libs/platform/websocket/index.ts';
@@ -94,7 +101,7 @@ export class EntityEventStream<State, E extends DomainEvent> {
    */
   begin(response: ServerResponse, position: number, head: ChannelSequence): void {
     const { closing } = this.#request.server;
-    const onClosing = (): void => this.#close(STREAM_CLOSE.restart, 'This process is stopping');
+    const onClosing = (): void => this.#close(CLOSE.restart, 'This process is stopping');
     this.#response = response;
     this.#stalled = new StalledWrites(response);
     this.#position = position;
@@ -128,9 +135,9 @@ export class EntityEventStream<State, E extends DomainEvent> {
     if (this.#stalled?.check() === true) this.#response?.destroy();
     else if (ticks % HEARTBEAT_TICKS === this.#heartbeatTick && this.#isOpen) this.#response?.write(COMMENT);
     if (this.#expiresAtMs !== null && this.#expiresAtMs <= Date.now()) {
-      this.#close(STREAM_CLOSE.accessLost, 'The key has expired');
+      this.#close(CLOSE.accessLost, 'The key has expired');
     } else if (ticks - this.#verifiedTick > MAX_UNVERIFIED_TICKS) {
-      this.#close(STREAM_CLOSE.unverified, 'The key could not be verified');
+      this.#close(CLOSE.unverified, 'The key could not be verified');
     } else if (!this.#isVerifying) {
       void this.#verify(ticks);
     }
@@ -144,7 +151,7 @@ export class EntityEventStream<State, E extends DomainEvent> {
     this.#isVerifying = true;
     try {
       const principal = await this.#request.server.reauthenticate(this.#request);
-      if (principal === null) return this.#close(STREAM_CLOSE.accessLost, 'The key has ended');
+      if (principal === null) return this.#close(CLOSE.accessLost, 'The key has ended');
       this.#verifiedTick = ticks;
       this.#expiresAtMs = principal.expiresAtMs;
     } catch (error) {
@@ -160,15 +167,15 @@ export class EntityEventStream<State, E extends DomainEvent> {
         const frames = this.#takeDue();
         if (frames.length > 0) await this.#write(frames);
         else if (this.#isBehind) await this.#writeMissed();
-        else if (this.#hasEnded) this.#close(STREAM_CLOSE.ended, 'There are no more events');
+        else if (this.#hasEnded) this.#close(CLOSE.ended, 'There are no more events');
         else await this.#woken();
         failures = 0;
       } catch (error) {
         if (!this.#isOpen) return;
         this.#warn(error, 'an event stream waits for the log');
-        if (error instanceof StreamGone) return this.#close(STREAM_CLOSE.eventsGone, error.message);
+        if (error instanceof StreamGone) return this.#close(CLOSE.eventsGone, error.message);
         // Others, such as an event that does not decode, would fail each time.
-        if (!(error instanceof Fault)) return this.#close(STREAM_CLOSE.fault, 'The events cannot be read');
+        if (!(error instanceof Fault)) return this.#close(CLOSE.fault, 'The events cannot be read');
         this.#isBehind = true;
         failures += 1;
         await pause(backoffMs(failures), this.#closed.signal);
@@ -236,7 +243,7 @@ export class EntityEventStream<State, E extends DomainEvent> {
   }
 
   /** Sends the reason as an event of the type `close`, which clients do not mistake for an event of the entity. */
-  #close(code: StreamCloseCode, reason: string): void {
+  #close(code: CloseCode, reason: string): void {
     if (!this.#isOpen) return;
     this.stop();
     this.#response?.end(`event: close\ndata: ${JSON.stringify({ code, reason })}\n\n`);

@@ -38,21 +38,6 @@ export const eventStreamResponse = {
   204: z.null().describe('There will be no more events, and the client has received all of them'),
 };
 
-/** Codes of the event `close`, those of websockets. 4000 to 4499: connect again. From 4500: it would end the same way. */
-export const STREAM_CLOSE = {
-  fault: 1011,
-  restart: 1012,
-  /** The log could not be read for 55 seconds, so the key may have been revoked since. */
-  unverified: 4014,
-  /** The key was revoked or has expired, or its user was deactivated. */
-  accessLost: 4503,
-  /** There will be no more events, at least for now. */
-  ended: 4504,
-  /** The events after the client's position were deleted; the reason names the first one that is left. */
-  eventsGone: 4505,
-} as const;
-export type StreamCloseCode = (typeof STREAM_CLOSE)[keyof typeof STREAM_CLOSE];
-
 const HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   // A proxy that compresses would delay the events.

@@ -42,9 +42,7 @@ export {
   requireEventStreams,
   sendEventStreamHead,
   sequenceNotReached,
-  STREAM_CLOSE,
 } from './event-stream.ts';
-export type { StreamCloseCode } from './event-stream.ts';
 export { requireEndpoint, requireFetchable } from './fetchable-url.ts';
 export { parseJsonBody, refuseCompression } from './json-body.ts';
 export { locateRawNumbers, numberProblem, parseJson, scanJson } from './validation/json-numbers.ts';

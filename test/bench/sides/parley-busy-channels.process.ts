@@ -1,7 +1,7 @@
 /** A realtime node with thousands of open channels, to which events are published in random order. */
-import { MAX_KEPT_BYTES } from '#libs/features/realtime/frame-memory.ts';
+import { MAX_KEPT_BYTES } from '#libs/platform/live/frame-memory.ts';
 import { RealtimeNode } from '#libs/features/realtime/index.ts';
-import type { LiveChannel } from '#libs/features/realtime/live-channel.ts';
+import type { LiveStream } from '#libs/platform/live/live-stream.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
 import { encodeEvent, eventFrame, channelTopic } from '#libs/platform/live/index.ts';
@@ -25,7 +25,7 @@ answerTasks<BusyChannelsTask, BusyChannelsAnswer>(async ({ channels: count, even
   const { platform, check } = await openBenchPlatform(urls);
   const features = composeFeatures(platform);
   const node = new RealtimeNode(platform, features.realtime, NEVER_MS);
-  const channels: LiveChannel[] = [];
+  const channels: LiveStream[] = [];
   while (channels.length < count) {
     channels.push(...(await Promise.all(Array.from({ length: AT_ONCE }, () => newOpenChannel(features, node)))));
   }
@@ -41,7 +41,7 @@ answerTasks<BusyChannelsTask, BusyChannelsAnswer>(async ({ channels: count, even
   };
 });
 
-async function newOpenChannel({ channels }: Features, node: RealtimeNode): Promise<LiveChannel> {
+async function newOpenChannel({ channels }: Features, node: RealtimeNode): Promise<LiveStream> {
   const commandId = newId();
   const context = { commandId, isNew: true, ...metadataFor(commandId) };
   const channel = benchChannel();
@@ -53,7 +53,7 @@ async function newOpenChannel({ channels }: Features, node: RealtimeNode): Promi
 }
 
 /** @returns the bytes of the frames */
-async function publishAll(platform: Platform, channels: readonly LiveChannel[], events: number): Promise<number> {
+async function publishAll(platform: Platform, channels: readonly LiveStream[], events: number): Promise<number> {
   const heads = channels.map(() => 1);
   const open = channels.map((_, index) => index);
   let bytes = 0;

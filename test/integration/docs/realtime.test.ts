@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-import { clientFrame, CLOSE, serverFrame } from '#libs/features/realtime/index.ts';
+import { clientFrame, serverFrame } from '#libs/features/realtime/index.ts';
+import { CLOSE } from '#libs/platform/live/index.ts';
 
 const text = await readFile(join(import.meta.dirname, '../../../docs/realtime.md'), 'utf8');
 const examples = [...text.matchAll(/```text\n([^]*?)```/g)].flatMap(([, block = '']) => block.trim().split('\n'));

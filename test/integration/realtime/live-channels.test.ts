@@ -1,9 +1,9 @@
 /* A channel in one process: whatever its topic does, every subscriber gets an exact suffix of the log. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
-import { CLOSE, type Grant, RealtimeNode } from '#libs/features/realtime/index.ts';
-import type { LiveChannel } from '#libs/features/realtime/live-channel.ts';
-import { LOSSY_BYTES, SLOW_BYTES, Subscriber } from '#libs/features/realtime/subscriber.ts';
+import { RealtimeNode } from '#libs/features/realtime/index.ts';
+import type { LiveStream } from '#libs/platform/live/live-stream.ts';
+import { LOSSY_BYTES, SLOW_BYTES, Subscriber } from '#libs/platform/live/subscriber.ts';
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { newId } from '#libs/kernel/ids.ts';
@@ -16,6 +16,8 @@ import {
   FRAME_FLAG,
   channelTopic,
   snapshotJson,
+  CLOSE,
+  type Grant,
 } from '#libs/platform/live/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { payloadOf } from '#libs/platform/websocket/index.ts';
@@ -56,13 +58,13 @@ class Recorder extends Subscriber {
   readonly include: number;
   readonly frames: Record<string, unknown>[] = [];
   bytes = 0;
-  readonly #channel: LiveChannel;
+  readonly #channel: LiveStream;
   #unsentBytes = 0;
   #drained = Promise.withResolvers<void>();
   isOpen = true;
   closedWith: number | undefined;
 
-  constructor(channel: LiveChannel, include = 0) {
+  constructor(channel: LiveStream, include = 0) {
     super();
     this.#channel = channel;
     this.include = include;
@@ -131,17 +133,14 @@ function payloadLength(frame: Buffer): number {
 
 type Place = { readonly organizationId: string; readonly channelId: string };
 
-async function open({ organizationId, channelId }: Place): Promise<LiveChannel> {
+async function open({ organizationId, channelId }: Place): Promise<LiveStream> {
   const channel = await node.channels.open(organizationId, channelId);
   if (channel === null) throw new Error('there is no such channel');
   return channel;
 }
 
 /** @param after its position; default: the head */
-async function subscribe(
-  channel: LiveChannel,
-  { include = 0, after = channel.head as number } = {},
-): Promise<Recorder> {
+async function subscribe(channel: LiveStream, { include = 0, after = channel.head as number } = {}): Promise<Recorder> {
   const subscriber = new Recorder(channel, include);
   subscriber.position = after;
   channel.join(subscriber);

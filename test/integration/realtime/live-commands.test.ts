@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import type { Grant, LiveCommand, LiveCommandOutcome } from '#libs/features/realtime/index.ts';
+import type { LiveCommand, LiveCommandOutcome } from '#libs/features/realtime/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { ReadModel } from '#libs/platform/readmodel/index.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
@@ -10,6 +10,7 @@ import { eventually } from '#test/support/eventually.ts';
 import { subscribeToTopic } from '#test/support/realtime/live-topic.ts';
 import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 import type { TestRedis } from '#test/support/redis.ts';
+import type { Grant } from '#libs/platform/live/index.ts';
 
 let api: TestApi<TestRedis>;
 /** Of two processes with sockets. */

@@ -5,7 +5,7 @@ import { get } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 
-import { eventStreamRoutes, type Grant, RealtimeNode, WebsocketAdmission } from '#libs/features/realtime/index.ts';
+import { eventStreamRoutes, RealtimeNode, WebsocketAdmission } from '#libs/features/realtime/index.ts';
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { buildHttpServer, type HttpServer } from '#libs/platform/http/index.ts';
@@ -16,6 +16,7 @@ import { CountingStore } from '#test/support/counting-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 import { contextOf, type LiveChannel, newChannel } from '#test/support/realtime/channel-life.ts';
+import type { Grant } from '#libs/platform/live/index.ts';
 
 /** More than a channel keeps in memory; three pages of the log. */
 const EVENTS = 1_300;

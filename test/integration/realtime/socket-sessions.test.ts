@@ -4,14 +4,7 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 
-import {
-  type Grant,
-  PING,
-  PONG,
-  RealtimeNode,
-  SubscriberAccess,
-  WebsocketAdmission,
-} from '#libs/features/realtime/index.ts';
+import { PING, PONG, RealtimeNode, SubscriberAccess, WebsocketAdmission } from '#libs/features/realtime/index.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { buildHttpServer, type HttpServer } from '#libs/platform/http/index.ts';
@@ -21,6 +14,7 @@ import { composeFeatures, type Features } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 import { contextOf, newChannel } from '#test/support/realtime/channel-life.ts';
+import type { Grant } from '#libs/platform/live/index.ts';
 
 const TICK_MS = 100;
 

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { type AccessChange, type Grant, grantOf } from '#libs/features/realtime/index.ts';
+import { grantOf } from '#libs/features/realtime/index.ts';
 import { composeFeatures, type Features } from '#services/features.ts';
 import { CountingStore } from '#test/support/counting-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 import type { TestRedis } from '#test/support/redis.ts';
 import { keysIn } from '#test/support/redis-commands.ts';
+import type { AccessChange, Grant } from '#libs/platform/live/index.ts';
 
 let api: TestApi<TestRedis>;
 /** Features of another process than the one that answers requests, on the same stores. */

@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { type Grant, TICKET_TTL_MS, Tickets } from '#libs/features/realtime/index.ts';
+import { TICKET_TTL_MS, Tickets } from '#libs/features/realtime/index.ts';
 import { connectRedis, type RedisClient, waitForRedis } from '#libs/platform/redis/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 import type { TestRedis } from '#test/support/redis.ts';
 import { keysIn, nodeWith } from '#test/support/redis-commands.ts';
+import type { Grant } from '#libs/platform/live/index.ts';
 
 let api: TestApi<TestRedis>;
 let channelId: string;

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 
 import type { Agent } from '#libs/features/agents/index.ts';
-import { grantOf, type LiveChannel, openLiveChannel } from '#libs/features/realtime/index.ts';
+import { grantOf, openLiveChannel } from '#libs/features/realtime/index.ts';
 import type { ChannelSequence, StreamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import {
@@ -14,8 +14,9 @@ import {
   requireEventStreams,
   routesTagged,
   runRequestOnce,
-  STREAM_CLOSE,
 } from '#libs/platform/http/index.ts';
+
+import { CLOSE, type LiveStream } from '#libs/platform/live/index.ts';
 
 import type { Prompting } from '../context.ts';
 import { outcomeOf } from './prompt.answer.ts';
@@ -108,7 +109,7 @@ function shownPrompt({ runId, channelId, messageId, turnId }: PostedPrompt): obj
 /** Ends the stream after the last frame of the run. Never rejects. */
 async function finish(
   stream: TurnStream,
-  channel: LiveChannel,
+  channel: LiveStream,
   posted: PostedPrompt,
   prompting: Prompting,
 ): Promise<void> {
@@ -126,6 +127,6 @@ async function finish(
   } catch (error) {
     if (!stream.isOpen) return;
     if (!(error instanceof Fault)) prompting.realtime.node().warn(error, 'the stream of a prompt failed');
-    stream.close(STREAM_CLOSE.fault, 'The run cannot be read: connect again and resume');
+    stream.close(CLOSE.fault, 'The run cannot be read: connect again and resume');
   }
 }

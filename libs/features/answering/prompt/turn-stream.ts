@@ -2,16 +2,17 @@ import type { ServerResponse } from 'node:http';
 
 import { z } from 'zod';
 
-import {
-  type ChannelFrame,
-  EventStream,
-  type Grant,
-  type LiveChannel,
-  type RealtimeNode,
-} from '#libs/features/realtime/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { STREAM_CLOSE } from '#libs/platform/http/index.ts';
-import { FRAME_FLAG } from '#libs/platform/live/index.ts';
+import {
+  CLOSE,
+  type CloseCode,
+  EventStream,
+  FRAME_FLAG,
+  type Grant,
+  type LiveFrame,
+  type LiveNode,
+  type LiveStream,
+} from '#libs/platform/live/index.ts';
 
 const EVERYTHING = FRAME_FLAG.nested | FRAME_FLAG.incomplete | FRAME_FLAG.ephemeral;
 
@@ -23,9 +24,9 @@ const frameSchema = z.looseObject({
 type Members = z.infer<typeof frameSchema>;
 
 /** All streams of a channel receive the same frames: read by each of them, they would cost the square of their number. */
-const read = new WeakMap<ChannelFrame, Members>();
+const read = new WeakMap<LiveFrame, Members>();
 
-function membersOf(frame: ChannelFrame): Members {
+function membersOf(frame: LiveFrame): Members {
   const members = read.get(frame) ?? frameSchema.parse(JSON.parse(frame.json));
   read.set(frame, members);
   return members;
@@ -48,8 +49,8 @@ export class TurnStream extends EventStream {
   readonly #live = Promise.withResolvers<void>();
 
   constructor(
-    node: RealtimeNode,
-    of: { readonly grant: Grant; readonly channel: LiveChannel; readonly turn: FollowedTurn },
+    node: LiveNode,
+    of: { readonly grant: Grant; readonly channel: LiveStream; readonly turn: FollowedTurn },
     response: ServerResponse,
   ) {
     super(node, { grant: of.grant, channel: of.channel, include: EVERYTHING }, response);
@@ -67,7 +68,7 @@ export class TurnStream extends EventStream {
     return this;
   }
 
-  override encode(frames: readonly ChannelFrame[]): Buffer | null {
+  override encode(frames: readonly LiveFrame[]): Buffer | null {
     const own = frames.filter((frame) => this.#isOfTurn(membersOf(frame)));
     if (own.length === 0) return null;
     return Buffer.from(
@@ -92,12 +93,12 @@ export class TurnStream extends EventStream {
   }
 
   /** An archived channel has no more events, but its prompt still gets its `answer`. */
-  override close(code: Parameters<EventStream['close']>[0], reason: string): void {
-    if (code !== STREAM_CLOSE.ended) super.close(code, reason);
+  override close(code: CloseCode, reason: string): void {
+    if (code !== CLOSE.ended) super.close(code, reason);
   }
 
   end(): void {
-    super.close(STREAM_CLOSE.ended, 'The run has ended');
+    super.close(CLOSE.ended, 'The run has ended');
   }
 }
 

@@ -1,6 +1,6 @@
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 
-import type { ChannelFrame } from './channel-frame.ts';
+import type { LiveFrame } from './live-frame.ts';
 import type { FrameMemory } from './frame-memory.ts';
 
 const MAX_RECENT = 512;
@@ -14,13 +14,13 @@ const MAX_AHEAD_BYTES = 4 * 1024 * 1024;
  * all of the process together: events beyond a limit are dropped, because the log has them.
  */
 export class EventBuffer {
-  readonly #onNext: (frame: ChannelFrame) => void;
+  readonly #onNext: (frame: LiveFrame) => void;
   readonly #memory: FrameMemory;
-  #recent: ChannelFrame[] = [];
+  #recent: LiveFrame[] = [];
   /** Number of frames at the start of `#recent` that are dropped; they are removed in batches. */
   #dropped = 0;
   #recentBytes = 0;
-  readonly #ahead = new Map<number, ChannelFrame>();
+  readonly #ahead = new Map<number, LiveFrame>();
   #aheadBytes = 0;
   #head = 0 as ChannelSequence;
   #isStarted = false;
@@ -28,7 +28,7 @@ export class EventBuffer {
   #announced = 0;
 
   /** @param onNext called with each event, once and in order */
-  constructor(memory: FrameMemory, onNext: (frame: ChannelFrame) => void) {
+  constructor(memory: FrameMemory, onNext: (frame: LiveFrame) => void) {
     this.#memory = memory;
     this.#onNext = onNext;
   }
@@ -52,7 +52,7 @@ export class EventBuffer {
     if (sequence > this.#announced) this.#announced = sequence;
   }
 
-  put(frame: ChannelFrame): void {
+  put(frame: LiveFrame): void {
     const { sequence } = frame;
     if (sequence === null || sequence <= this.#head) return;
     this.announce(sequence);
@@ -65,7 +65,7 @@ export class EventBuffer {
    * The events from `after + 1` up to the head, at most about `maxBytes` of them (one at least); none if `after` is the
    * head; null if they are not all kept.
    */
-  after(after: number, maxBytes: number): readonly ChannelFrame[] | null {
+  after(after: number, maxBytes: number): readonly LiveFrame[] | null {
     const missing = this.#head - after;
     if (missing <= 0) return [];
     if (missing > this.#kept) return null;
@@ -78,7 +78,7 @@ export class EventBuffer {
   }
 
   /** Keeps events from the log that directly precede the kept ones, as many as the limits allow. @param frames ascending */
-  extendBack(frames: readonly ChannelFrame[]): void {
+  extendBack(frames: readonly LiveFrame[]): void {
     for (const frame of frames.toReversed()) {
       if (frame.sequence !== this.#head - this.#kept) continue;
       if (this.#kept >= MAX_RECENT || this.#recentBytes + frame.bytes > MAX_RECENT_BYTES) return;
@@ -91,7 +91,7 @@ export class EventBuffer {
   }
 
   /** Drops a frame whose memory others need, and the recent ones before it, which must stay contiguous. */
-  evict(frame: ChannelFrame): void {
+  evict(frame: LiveFrame): void {
     const { sequence } = frame;
     if (sequence === null) return;
     if (this.#ahead.get(sequence) === frame) {
@@ -113,7 +113,7 @@ export class EventBuffer {
     return this.#recent.length - this.#dropped;
   }
 
-  #append(frame: ChannelFrame, sequence: ChannelSequence): void {
+  #append(frame: LiveFrame, sequence: ChannelSequence): void {
     this.#head = sequence;
     this.#recent.push(frame);
     this.#recentBytes += frame.bytes;
@@ -137,7 +137,7 @@ export class EventBuffer {
     this.#dropped = 0;
   }
 
-  #putAhead(sequence: number, frame: ChannelFrame): void {
+  #putAhead(sequence: number, frame: LiveFrame): void {
     if (this.#ahead.has(sequence)) return;
     if (this.#ahead.size >= MAX_AHEAD || this.#aheadBytes + frame.bytes > MAX_AHEAD_BYTES) this.#clearAhead();
     this.#ahead.set(sequence, frame);
@@ -162,7 +162,7 @@ export class EventBuffer {
     }
   }
 
-  #removeAhead(sequence: number): ChannelFrame | undefined {
+  #removeAhead(sequence: number): LiveFrame | undefined {
     const frame = this.#ahead.get(sequence);
     if (frame === undefined) return undefined;
     this.#ahead.delete(sequence);

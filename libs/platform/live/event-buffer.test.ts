@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 
-import { ChannelFrame } from './channel-frame.ts';
+import { LiveFrame } from './live-frame.ts';
 import { EventBuffer } from './event-buffer.ts';
 import { FrameMemory } from './frame-memory.ts';
 
-const frame = (sequence: number, json = '{}') => new ChannelFrame(sequence as ChannelSequence, 0, json);
+const frame = (sequence: number, json = '{}') => new LiveFrame(sequence as ChannelSequence, 0, json);
 
 /** A buffer, and the sequences that it has put in order. */
 function started(head = 0, memory = new FrameMemory()): { buffer: EventBuffer; order: number[] } {

@@ -1,13 +1,13 @@
 import type { Metrics } from '#libs/platform/telemetry/index.ts';
 
-import { CLOSE } from './protocol.ts';
+import { CLOSE } from './close-codes.ts';
 
 /** Clients may close with any code, so all other codes have the label `other`. */
 const CODES = new Set<number>([...Object.values(CLOSE), 1001, 1002, 1005, 1006]);
 
-export type RealtimeMetrics = ReturnType<typeof realtimeMetrics>;
+export type LiveMetrics = ReturnType<typeof liveMetrics>;
 
-export function realtimeMetrics(metrics: Metrics) {
+export function liveMetrics(metrics: Metrics) {
   const closes = metrics.counter('realtime_closes_total', 'Websockets closed, by code', ['code']);
   return {
     subscribers: metrics.gauge('realtime_subscribers', 'Open websockets and event streams', ['form']),

@@ -1,5 +1,5 @@
 import { withinMemory } from '#libs/platform/config/index.ts';
-import type { ChannelFrame } from './channel-frame.ts';
+import type { LiveFrame } from './live-frame.ts';
 
 /** Bytes of the frames that all channels of a process keep. The largest that one channel keeps alone is 5 MiB. */
 export const MAX_KEPT_BYTES = withinMemory(128 * 1024 * 1024);
@@ -8,7 +8,7 @@ const FRAME_OVERHEAD_BYTES = 512;
 
 interface FrameOwner {
   /** Drops the frame, and what is of no use without it; calls `delete` for each. */
-  evict(frame: ChannelFrame): void;
+  evict(frame: LiveFrame): void;
 }
 
 /**
@@ -19,7 +19,7 @@ interface FrameOwner {
 export class FrameMemory {
   readonly #maxBytes: number;
   /** In order of arrival. */
-  readonly #owners = new Map<ChannelFrame, FrameOwner>();
+  readonly #owners = new Map<LiveFrame, FrameOwner>();
   /** Kept between evictions: a new iterator would pass over all entries that were deleted before the oldest one. */
   #oldest = this.#owners.entries();
   #bytes = 0;
@@ -42,13 +42,13 @@ export class FrameMemory {
   }
 
   /** May call `evict` of any owner, also for this frame. */
-  add(frame: ChannelFrame, owner: FrameOwner): void {
+  add(frame: LiveFrame, owner: FrameOwner): void {
     this.#owners.set(frame, owner);
     this.#bytes += bytesOf(frame);
     while (this.#bytes > this.#maxBytes) this.#evictOldest();
   }
 
-  delete(frame: ChannelFrame): void {
+  delete(frame: LiveFrame): void {
     if (this.#owners.delete(frame)) this.#bytes -= bytesOf(frame);
   }
 
@@ -67,6 +67,6 @@ export class FrameMemory {
   }
 }
 
-function bytesOf(frame: ChannelFrame): number {
+function bytesOf(frame: LiveFrame): number {
   return frame.bytes + FRAME_OVERHEAD_BYTES;
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { earliest, type SubscriberAccess } from './access.ts';
-import { CLOSE } from './protocol.ts';
+import { earliest, type LiveAccess } from './access.ts';
+import { CLOSE } from './close-codes.ts';
 import { TICK_MS, type Subscriber } from './subscriber.ts';
 
 const CHUNK = 500;
@@ -13,7 +13,7 @@ const MAX_UNVERIFIED_TICKS = 55;
 const ADMITTED_AGE_TICKS = 35;
 
 interface AccessChecksParts {
-  readonly access: Pick<SubscriberAccess, 'check' | 'usersOf'>;
+  readonly access: Pick<LiveAccess, 'check' | 'usersOf'>;
   /** Ticks since the node started. */
   readonly now: () => number;
   readonly onFailure: (error: unknown) => void;

@@ -1,5 +1,5 @@
 import type { ChannelSequence } from '#libs/kernel/event.ts';
-import { FRAME_FLAG, withoutData } from '#libs/platform/live/index.ts';
+import { FRAME_FLAG, withoutData } from './frames.ts';
 import { payloadOf, textFrame } from '#libs/platform/websocket/index.ts';
 
 export type FrameFormat = 'websocket' | 'event-stream';
@@ -8,7 +8,7 @@ export type FrameFormat = 'websocket' | 'event-stream';
 const OPTIONAL = FRAME_FLAG.nested | FRAME_FLAG.incomplete | FRAME_FLAG.ephemeral;
 
 /** A frame of a channel, encoded once for all subscribers. Copies the JSON. */
-export class ChannelFrame {
+export class LiveFrame {
   /** Null for a value, which is not part of the sequence. */
   readonly sequence: ChannelSequence | null;
   readonly flags: number;
@@ -50,10 +50,10 @@ export class ChannelFrame {
 }
 
 /** Frames from the log. */
-export function channelFrames(
+export function liveFrames(
   page: readonly { readonly sequence: ChannelSequence; readonly flags: number; readonly json: string }[],
-): ChannelFrame[] {
-  return page.map(({ sequence, flags, json }) => new ChannelFrame(sequence, flags, json));
+): LiveFrame[] {
+  return page.map(({ sequence, flags, json }) => new LiveFrame(sequence, flags, json));
 }
 
 const DATA = Buffer.from('data: ');
@@ -66,7 +66,7 @@ function serverSentEvent(sequence: ChannelSequence | null, payload: Buffer): Buf
 }
 
 /** The frames of a subscriber, joined; null if it receives none of them. */
-export function joinedFor(frames: readonly ChannelFrame[], format: FrameFormat, include: number): Buffer | null {
+export function joinedFor(frames: readonly LiveFrame[], format: FrameFormat, include: number): Buffer | null {
   const parts: Buffer[] = [];
   for (const frame of frames) {
     const bytes = frame.encodedFor(format, include);

@@ -1,7 +1,11 @@
 import type { Grant } from './access.ts';
-import { type ChannelFrame, type FrameFormat, joinedFor } from './channel-frame.ts';
-import { HEARTBEAT_MS, PONG_WAIT_MS, type CloseCode } from './protocol.ts';
+import { type LiveFrame, type FrameFormat, joinedFor } from './live-frame.ts';
+import type { CloseCode } from './close-codes.ts';
 
+/** Milliseconds between the pings of the server. */
+export const HEARTBEAT_MS = 25_000;
+/** Milliseconds in which a client must answer a ping. */
+export const PONG_WAIT_MS = 10_000;
 /** Milliseconds between the ticks of a node. */
 export const TICK_MS = 1_000;
 const HEARTBEAT_TICKS = HEARTBEAT_MS / TICK_MS;
@@ -41,7 +45,7 @@ export abstract class Subscriber {
   }
 
   /** The frames in its format, without those that it does not include; null if it receives none of them. */
-  encode(frames: readonly ChannelFrame[]): Buffer | null {
+  encode(frames: readonly LiveFrame[]): Buffer | null {
     return joinedFor(frames, this.format, this.include);
   }
 

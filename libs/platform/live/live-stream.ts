@@ -2,26 +2,28 @@ import type { ChannelSequence } from '#libs/kernel/event.ts';
 import { storeUnavailable, StreamGone } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { backoffMs, within } from '#libs/platform/lifecycle/index.ts';
-import { decodeLiveMessage, FRAME_FLAG, channelTopic, type LiveValues } from '#libs/platform/live/index.ts';
+import { decodeLiveMessage } from './live-message.ts';
+import { FRAME_FLAG, type LiveValues } from './frames.ts';
+import { channelTopic } from './live.keys.ts';
 import type { TopicSubscription, TopicSubscriptions } from '#libs/platform/redis/index.ts';
 
-import { ChannelFrame, channelFrames } from './channel-frame.ts';
+import { LiveFrame, liveFrames } from './live-frame.ts';
 import { EventBuffer } from './event-buffer.ts';
 import { FanOut } from './fan-out.ts';
 import type { FrameMemory } from './frame-memory.ts';
-import { CLOSE } from './protocol.ts';
-import { replay, type ReplayedChannel, type ReplaySource } from './replay.ts';
+import { CLOSE } from './close-codes.ts';
+import { replay, type ReplayedStream, type ReplaySource } from './replay.ts';
 import type { Subscriber } from './subscriber.ts';
 import { ValueCatchUp } from './value-catch-up.ts';
 
-export interface LiveChannelParts extends ReplaySource {
+export interface LiveStreamParts extends ReplaySource {
   readonly topics: TopicSubscriptions;
   readonly values: readonly LiveValues[];
   readonly frames: FrameMemory;
   /** The topic is received again after an interruption: messages may have been missed. */
   onResubscribed(): void;
   /** An event has changed who may subscribe. */
-  onAccessChange(channel: LiveChannel): void;
+  onAccessChange(channel: LiveStream): void;
 }
 
 const SUBSCRIBE_TIMEOUT_MS = 5_000;
@@ -37,10 +39,10 @@ const BUSY_WAIT_MS = 1_000;
  * Guarantees: a subscriber receives every event after its position, once and in order, whatever pub/sub loses,
  * duplicates or reorders; it is live after the event at which its replay ended.
  */
-export class LiveChannel implements ReplayedChannel {
+export class LiveStream implements ReplayedStream {
   readonly organizationId: EntityId;
   readonly channelId: EntityId;
-  readonly #parts: LiveChannelParts;
+  readonly #parts: LiveStreamParts;
   readonly #subscription: TopicSubscription;
   readonly #subscribed = Promise.withResolvers<void>();
   readonly #events: EventBuffer;
@@ -57,7 +59,7 @@ export class LiveChannel implements ReplayedChannel {
   #isFilling = false;
   #fillFailures = 0;
 
-  constructor(organizationId: EntityId, channelId: EntityId, parts: LiveChannelParts) {
+  constructor(organizationId: EntityId, channelId: EntityId, parts: LiveStreamParts) {
     this.organizationId = organizationId;
     this.channelId = channelId;
     this.#parts = parts;
@@ -104,7 +106,7 @@ export class LiveChannel implements ReplayedChannel {
 
   async #readLog(): Promise<void> {
     for await (const page of this.#parts.log.framesAfter(this.organizationId, this.channelId, this.head)) {
-      this.offer(channelFrames(page));
+      this.offer(liveFrames(page));
     }
   }
 
@@ -159,7 +161,7 @@ export class LiveChannel implements ReplayedChannel {
   }
 
   /** See `EventBuffer.after`. */
-  recentAfter(position: number, maxBytes: number): readonly ChannelFrame[] | null {
+  recentAfter(position: number, maxBytes: number): readonly LiveFrame[] | null {
     return this.#events.after(position, maxBytes);
   }
 
@@ -187,7 +189,7 @@ export class LiveChannel implements ReplayedChannel {
    *
    * @returns how many extended the head
    */
-  offer(frames: readonly ChannelFrame[]): number {
+  offer(frames: readonly LiveFrame[]): number {
     const before = this.head;
     for (const frame of frames) this.#events.put(frame);
     // Others that replay may need them as well; for a single reader, they would take the memory of other channels.
@@ -229,9 +231,9 @@ export class LiveChannel implements ReplayedChannel {
     for (const item of decodeLiveMessage(message)) {
       if (item.kind === 'head') this.#events.announce(item.sequence);
       else if (item.kind === 'event') {
-        if (item.sequence > this.head) this.#events.put(new ChannelFrame(item.sequence, item.flags, item.json));
+        if (item.sequence > this.head) this.#events.put(new LiveFrame(item.sequence, item.flags, item.json));
       } else if (this.#fanOut.size > 0) {
-        const frame = new ChannelFrame(null, item.flags, item.json);
+        const frame = new LiveFrame(null, item.flags, item.json);
         this.#values.observe(frame);
         this.#fanOut.push(frame);
       }
@@ -253,7 +255,7 @@ export class LiveChannel implements ReplayedChannel {
     let filled = 0;
     try {
       for await (const page of this.#parts.log.framesAfter(this.organizationId, this.channelId, this.head)) {
-        filled += this.offer(channelFrames(page));
+        filled += this.offer(liveFrames(page));
         this.flush();
         await this.#awaitBusySubscribers();
         if (this.#isClosed) return;
@@ -284,5 +286,5 @@ export class LiveChannel implements ReplayedChannel {
 }
 
 function dismiss(subscriber: Subscriber): void {
-  subscriber.close(CLOSE.channelGone, 'The channel is archived');
+  subscriber.close(CLOSE.ended, 'The channel is archived');
 }

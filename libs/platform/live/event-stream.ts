@@ -3,9 +3,9 @@ import type { ServerResponse } from 'node:http';
 import { drained, StalledWrites } from '#libs/platform/websocket/index.ts';
 
 import type { Grant } from './access.ts';
-import type { LiveChannel } from './live-channel.ts';
-import type { CloseCode } from './protocol.ts';
-import type { RealtimeNode } from './realtime-node.ts';
+import type { LiveStream } from './live-stream.ts';
+import type { CloseCode } from './close-codes.ts';
+import type { LiveNode } from './live-node.ts';
 import { Subscriber } from './subscriber.ts';
 
 const COMMENT = Buffer.from(':\n\n');
@@ -14,8 +14,8 @@ const COMMENT = Buffer.from(':\n\n');
 export class EventStream extends Subscriber {
   grant: Grant;
   readonly include: number;
-  readonly #node: RealtimeNode;
-  readonly #channel: LiveChannel;
+  readonly #node: LiveNode;
+  readonly #channel: LiveStream;
   readonly #response: ServerResponse;
   readonly #gone = Promise.withResolvers<void>();
   readonly #stalled: StalledWrites;
@@ -23,8 +23,8 @@ export class EventStream extends Subscriber {
 
   /** @param response its headers must be written */
   constructor(
-    node: RealtimeNode,
-    of: { readonly grant: Grant; readonly channel: LiveChannel; readonly include: number },
+    node: LiveNode,
+    of: { readonly grant: Grant; readonly channel: LiveStream; readonly include: number },
     response: ServerResponse,
   ) {
     super();

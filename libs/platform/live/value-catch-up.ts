@@ -1,6 +1,6 @@
-import { FRAME_FLAG, type LiveValue } from '#libs/platform/live/index.ts';
+import { FRAME_FLAG, type LiveValue } from './frames.ts';
 
-import { ChannelFrame } from './channel-frame.ts';
+import { LiveFrame } from './live-frame.ts';
 import { LOSSY_BYTES, type Subscriber } from './subscriber.ts';
 
 export interface ValueCatchUpParts {
@@ -13,7 +13,7 @@ export interface ValueCatchUpParts {
 interface Round {
   readonly subscribers: ReadonlySet<Subscriber>;
   /** Live values since the read began, which the read may lack. */
-  arrived: ChannelFrame[];
+  arrived: LiveFrame[];
 }
 
 /** A busy channel, in which events arrive during every read, must not delay its subscribers forever. */
@@ -50,7 +50,7 @@ export class ValueCatchUp {
   }
 
   /** Must be called with every value that arrives live. */
-  observe(frame: ChannelFrame): void {
+  observe(frame: LiveFrame): void {
     this.#round?.arrived.push(frame);
   }
 
@@ -71,18 +71,18 @@ export class ValueCatchUp {
   }
 
   /** A value must not follow the event that ends it, so values read before an event that arrived meanwhile are dropped. */
-  async #read(round: Round): Promise<ChannelFrame[]> {
+  async #read(round: Round): Promise<LiveFrame[]> {
     const { current, head } = this.#parts;
     for (let reads = 1; ; reads++) {
       const before = head();
       round.arrived = [];
       const values = await current();
       if (head() !== before && reads < MAX_READS) continue;
-      return values.map(({ flags, json }) => new ChannelFrame(null, flags, json));
+      return values.map(({ flags, json }) => new LiveFrame(null, flags, json));
     }
   }
 
-  #write(subscriber: Subscriber, frames: readonly ChannelFrame[]): void {
+  #write(subscriber: Subscriber, frames: readonly LiveFrame[]): void {
     if (!subscriber.isOpen) return;
     if (subscriber.unsentBytes > LOSSY_BYTES) return this.requestAfterDraining(subscriber);
     const bytes = subscriber.encode(frames);

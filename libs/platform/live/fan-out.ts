@@ -1,6 +1,6 @@
-import type { ChannelFrame } from './channel-frame.ts';
-import { CLOSE } from './protocol.ts';
-import type { RealtimeMetrics } from './realtime.metrics.ts';
+import type { LiveFrame } from './live-frame.ts';
+import { CLOSE } from './close-codes.ts';
+import type { LiveMetrics } from './live.metrics.ts';
 import { LOSSY_BYTES, SLOW_BYTES, type Subscriber } from './subscriber.ts';
 import { wantsValues, type ValueCatchUp } from './value-catch-up.ts';
 
@@ -9,15 +9,15 @@ import { wantsValues, type ValueCatchUp } from './value-catch-up.ts';
  * subscribers of a group, and are one write for each.
  */
 export class FanOut {
-  readonly #metrics: RealtimeMetrics;
+  readonly #metrics: LiveMetrics;
   readonly #values: ValueCatchUp;
   readonly #onWritten: (flags: number) => void;
   readonly #groups = new Map<unknown, Set<Subscriber>>();
-  #due: ChannelFrame[] = [];
+  #due: LiveFrame[] = [];
   #size = 0;
 
   /** @param onWritten called with all flags of the events that were written to all live subscribers */
-  constructor(metrics: RealtimeMetrics, values: ValueCatchUp, onWritten: (flags: number) => void) {
+  constructor(metrics: LiveMetrics, values: ValueCatchUp, onWritten: (flags: number) => void) {
     this.#metrics = metrics;
     this.#values = values;
     this.#onWritten = onWritten;
@@ -46,7 +46,7 @@ export class FanOut {
     if (group.size === 0) this.#groups.delete(subscriber.group);
   }
 
-  push(frame: ChannelFrame): void {
+  push(frame: LiveFrame): void {
     if (this.#size === 0) return;
     this.#due.push(frame);
     if (this.#due.length === 1) setImmediate(() => this.flush());
@@ -62,7 +62,7 @@ export class FanOut {
     this.#onWritten(events.reduce((all, { flags }) => all | flags, 0));
   }
 
-  #writeTo(group: Set<Subscriber>, frames: readonly ChannelFrame[], events: readonly ChannelFrame[]): void {
+  #writeTo(group: Set<Subscriber>, frames: readonly LiveFrame[], events: readonly LiveFrame[]): void {
     const [first] = group;
     if (first === undefined) return;
     const all = first.encode(frames);

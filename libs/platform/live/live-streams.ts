@@ -3,9 +3,9 @@ import { setImmediate as immediate } from 'node:timers/promises';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
-import type { Platform } from '#libs/platform/runtime/index.ts';
+import type { TopicSubscriptions } from '#libs/platform/redis/index.ts';
 
-import { LiveChannel, type LiveChannelParts } from './live-channel.ts';
+import { LiveStream, type LiveStreamParts } from './live-stream.ts';
 import { ReplayMemory } from './replay.ts';
 
 /**
@@ -16,15 +16,19 @@ export type PublishedHeads = (
   channels: readonly { readonly organizationId: EntityId; readonly channelId: EntityId }[],
 ) => Promise<readonly number[]>;
 
-export interface LiveChannelsOptions extends Pick<
-  LiveChannelParts,
+export interface LiveLog {
+  warn(fields: object, message: string): void;
+}
+
+export interface LiveStreamsOptions extends Pick<
+  LiveStreamParts,
   'log' | 'values' | 'frames' | 'metrics' | 'onAccessChange'
 > {
   readonly heads: PublishedHeads;
 }
 
 interface Known {
-  readonly channel: LiveChannel;
+  readonly channel: LiveStream;
   readonly opening: Promise<boolean>;
   idleTicks: number;
 }
@@ -40,16 +44,19 @@ const SWEEP_TICKS = 15;
 const HEADS_PER_QUERY = 500;
 
 /** The channels that have subscribers in this process: it subscribes to each topic once, for all of them. */
-export class LiveChannels {
+export class LiveStreams {
   readonly #known = new Map<string, Known>();
-  readonly #parts: LiveChannelParts;
+  readonly #parts: LiveStreamParts;
   readonly #heads: PublishedHeads;
   #ticks = 0;
   #isSweepDue = false;
   #isSweeping = false;
   #isClosed = false;
 
-  constructor({ topics, log: logger }: Pick<Platform, 'topics' | 'log'>, { heads, ...parts }: LiveChannelsOptions) {
+  constructor(
+    { topics, log: logger }: { readonly topics: TopicSubscriptions; readonly log: LiveLog },
+    { heads, ...parts }: LiveStreamsOptions,
+  ) {
     this.#heads = heads;
     this.#parts = {
       ...parts,
@@ -66,7 +73,7 @@ export class LiveChannels {
   }
 
   /** The channel if it is open already. */
-  openOne(organizationId: EntityId, channelId: EntityId): LiveChannel | null {
+  openOne(organizationId: EntityId, channelId: EntityId): LiveStream | null {
     const known = this.#known.get(nameOf(organizationId, channelId));
     return known !== undefined && known.channel.isOpen ? known.channel : null;
   }
@@ -77,12 +84,12 @@ export class LiveChannels {
    *
    * @throws `Fault` `store_unavailable`
    */
-  async open(organizationId: EntityId, channelId: EntityId): Promise<LiveChannel | null> {
+  async open(organizationId: EntityId, channelId: EntityId): Promise<LiveStream | null> {
     if (this.#isClosed) throw storeUnavailable('redis');
     const name = nameOf(organizationId, channelId);
     let known = this.#known.get(name);
     if (known === undefined) {
-      const channel = new LiveChannel(organizationId, channelId, this.#parts);
+      const channel = new LiveStream(organizationId, channelId, this.#parts);
       known = { channel, opening: channel.open(), idleTicks: 0 };
       this.#known.set(name, known);
       known.opening.then(
@@ -112,7 +119,7 @@ export class LiveChannels {
     for (const [name, { channel }] of this.#known) this.#forget(name, channel);
   }
 
-  #forget(name: string, channel: LiveChannel): void {
+  #forget(name: string, channel: LiveStream): void {
     if (this.#known.get(name)?.channel === channel) this.#known.delete(name);
     channel.close();
   }

@@ -2,26 +2,26 @@ import { StreamGone } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { backoffMs, pause, type FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 
-import { channelFrames, type ChannelFrame } from './channel-frame.ts';
-import type { ChannelLog } from './channel-log.ts';
-import { CLOSE } from './protocol.ts';
-import type { RealtimeMetrics } from './realtime.metrics.ts';
+import { liveFrames, type LiveFrame } from './live-frame.ts';
+import type { FrameSource } from './frame-source.ts';
+import { CLOSE } from './close-codes.ts';
+import type { LiveMetrics } from './live.metrics.ts';
 import type { Subscriber } from './subscriber.ts';
 
 export interface ReplaySource {
-  readonly log: Pick<ChannelLog, 'head' | 'framesAfter' | 'refuseDeleted'>;
+  readonly log: FrameSource;
   /** Limits concurrent reads of the log: a storm of resumes must not block commands, nor fill the memory. */
   readonly pageReads: FairSemaphore;
   readonly memory: ReplayMemory;
-  readonly metrics: RealtimeMetrics;
+  readonly metrics: LiveMetrics;
   warn(error: unknown, message: string): void;
 }
 
-export interface ReplayedChannel {
+export interface ReplayedStream {
   readonly organizationId: EntityId;
   readonly channelId: EntityId;
-  recentAfter(position: number, maxBytes: number): readonly ChannelFrame[] | null;
-  offer(frames: readonly ChannelFrame[]): void;
+  recentAfter(position: number, maxBytes: number): readonly LiveFrame[] | null;
+  offer(frames: readonly LiveFrame[]): void;
   enter(subscriber: Subscriber): void;
 }
 
@@ -63,7 +63,7 @@ export class ReplayMemory {
  * @param closed aborts when the subscriber is closed; that ends the replay, and cancels the read that it waits for
  */
 export async function replay(
-  channel: ReplayedChannel,
+  channel: ReplayedStream,
   subscriber: Subscriber,
   source: ReplaySource,
   closed: AbortSignal,
@@ -90,7 +90,7 @@ export async function replay(
 }
 
 async function replayFromLog(
-  channel: ReplayedChannel,
+  channel: ReplayedStream,
   subscriber: Subscriber,
   source: ReplaySource,
   closed: AbortSignal,
@@ -113,7 +113,7 @@ async function replayFromLog(
         throw new Error('the log lacks events that were published');
       }
       hasPages = true;
-      const frames = channelFrames(next.value);
+      const frames = liveFrames(next.value);
       // The log may be ahead of the topic: a channel's head must not be behind its subscribers.
       channel.offer(frames);
       await write(subscriber, frames, source);
@@ -126,7 +126,7 @@ async function replayFromLog(
 /** Resolves when the subscriber has read what was written. */
 async function write(
   subscriber: Subscriber,
-  frames: readonly ChannelFrame[],
+  frames: readonly LiveFrame[],
   { memory, metrics }: ReplaySource,
 ): Promise<void> {
   const last = frames.at(-1)?.sequence ?? null;

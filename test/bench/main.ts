@@ -8,6 +8,7 @@ import { applyBenchmark, applyChannelsBenchmark } from './apply.benchmark.ts';
 import type { Scale } from './benchmark.ts';
 import { busyChannelsBenchmark } from './busy-channels.benchmark.ts';
 import { crawlBenchmarks } from './crawl.benchmark.ts';
+import { printExtractTable } from './extract-table.ts';
 import { fanOutBenchmarks, fanOutTickBenchmark } from './fan-out.benchmark.ts';
 import { fanOutServersBenchmark } from './fan-out-servers.benchmark.ts';
 import { getBenchmarks } from './get.benchmark.ts';
@@ -102,6 +103,13 @@ function argumentsOf<T>(parse: () => T): T {
     console.error(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
     process.exit(1);
   }
+}
+
+// Its table has a line for each type of page, and no runs.
+if (positionals[0] === 'extract') {
+  if (values.data === undefined) throw new RangeError('extract needs --data <folder>: see docs/performance.md');
+  await printExtractTable(values.data);
+  process.exit(0);
 }
 
 const names = BENCHMARKS.map(({ name }) => name);

@@ -20,7 +20,7 @@ flag('area base basefont br col embed frame hr img input link meta param source 
 flag('address article aside blockquote body center dd details dialog dir div dl dt fieldset figcaption figure', BLOCK);
 flag('footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol optgroup option p pre', BLOCK);
 flag('search section summary table caption tbody td tfoot th thead tr ul', BLOCK);
-flag('script style template svg math canvas audio video object iframe noembed noframes map datalist', HIDDEN);
+flag('script style template svg canvas audio video object iframe noembed noframes map datalist', HIDDEN);
 flag('head title textarea select button noscript rp', HIDDEN);
 flag('nav footer dialog menu search', ASIDE);
 flag('header aside', OUTER_ASIDE);
@@ -43,42 +43,69 @@ const ASIDE_NAMES = new Set(
   ).split(' '),
 );
 
-export function isAside(role: string | undefined, classes: string | undefined, id: string | undefined): boolean {
-  if (role !== undefined && ASIDE_ROLES.has(role)) return true;
-  if (id !== undefined && ASIDE_NAMES.has(id)) return true;
-  if (classes === undefined) return false;
-  if (!classes.includes(' ')) return ASIDE_NAMES.has(classes);
-  return classes.split(' ').some((word) => ASIDE_NAMES.has(word));
+export function isAsideRole(role: string | undefined): boolean {
+  return role !== undefined && ASIDE_ROLES.has(role);
 }
 
-/** What opening an element ends. */
-interface ImpliedEnds {
-  readonly ends: ReadonlySet<string>;
-  /** Elements that bound the search. */
-  readonly within: ReadonlySet<string>;
-  /** All of `ends` up to the bound, not only the innermost. */
-  readonly all: boolean;
-}
-
-const CELLS = 'tr td th caption';
-
-export const IMPLIED_ENDS = new Map<string, ImpliedEnds>(
+/** Parts of a page that are beside its content, as the last word of a name: `product-recommendations`, `mini_cart`. */
+const ASIDE_WORDS = new Set(
   (
-    [
-      ['li', 'li', 'ul ol menu dir', false],
-      ['dt', 'dt dd', 'dl', false],
-      ['dd', 'dt dd', 'dl', false],
-      ['option', 'option', 'select datalist optgroup', false],
-      ['td', 'td th', 'tr table', false],
-      ['th', 'td th', 'tr table', false],
-      ['tr', CELLS, 'table', true],
-      ['tbody', `thead tbody tfoot ${CELLS}`, 'table', true],
-      ['thead', `thead tbody tfoot ${CELLS}`, 'table', true],
-      ['tfoot', `thead tbody tfoot ${CELLS}`, 'table', true],
-      ['body', 'head', 'html', false],
-    ] as const
-  ).map(([name, ends, within, all]) => [
-    name,
-    { ends: new Set(ends.split(' ')), within: new Set(within.split(' ')), all },
-  ]),
+    'ad ads advert adverts advertisement breadcrumb breadcrumbs cart minicart basket wishlist cookie cookies consent gdpr ' +
+    'dialog dropdown facets filter filters flyout footer lightbox login signin signup megamenu menu modal nav navbar navigation ' +
+    'newsletter offcanvas overlay pager pagination popover popup recommendation recommendations recommended ' +
+    'refinement refinements related reviews sharing sidebar signature skiplink social sort sorting sponsor sponsored ' +
+    'sponsors subscribe subscription toast toolbar tooltip topbar upsell upsells crosssell userdetails userextras'
+  ).split(' '),
 );
+/** The same, wherever in a name: `related-products__list`. */
+const ASIDE_ANYWHERE = new Set(
+  'related recommended recommendations recommendation recently upsell upsells newsletter cookie cookies consent megamenu minicart breadcrumb breadcrumbs'.split(
+    ' ',
+  ),
+);
+/** Words before a name that make it one of a layout with that part. */
+const LAYOUT = /^(?:has|with|without|no|is|not|show|hide|open|page|layout|main|content|js|body|single|left|right)$/;
+
+function isAsideWord(name: string): boolean {
+  // Blocks and elements of BEM, without modifiers; camel case as hyphens.
+  const words = name
+    .replace(/--.*$/, '')
+    .replace(/([a-z])([A-Z])/g, '$1-$2')
+    .toLowerCase()
+    .split(/[-_]+/);
+  const last = words.findLast(
+    (word) =>
+      !/^(?:\d+|container|wrapper|wrap|inner|outer|section|block|box|area|list|widget|component|row)$/.test(word),
+  );
+  const isAside = (last !== undefined && ASIDE_WORDS.has(last)) || words.some((word) => ASIDE_ANYWHERE.has(word));
+  return isAside && !words.some((word) => LAYOUT.test(word));
+}
+
+/** Classes by which forums and comments mark the text of a post: XenForo, Invision, vBulletin, MyBB, Reddit, and others. */
+const POSTS = new Set(
+  (
+    'bbwrapper message-body message-content postcontent post_body post-body post_content post-message postmessage posttext ' +
+    'comment_text comment-text comment-content commtext usertext-body s-prose ipstype_richtext ipsrichtext'
+  ).split(' '),
+);
+
+export const NAMES_ASIDE = 1;
+export const NAMES_POST = 2;
+
+/** Sites use the same classes in all of their pages. */
+const known = new Map<string, number>();
+const MAX_KNOWN = 20_000;
+
+/** What the words of a `class` or an `id` name: NAMES_ASIDE stands beside the content, NAMES_POST is the text of a post. */
+export function meaningOf(names: string): number {
+  const found = known.get(names);
+  if (found !== undefined) return found;
+  let meaning = 0;
+  for (const name of names.split(/\s+/)) {
+    if (ASIDE_NAMES.has(name) || isAsideWord(name)) meaning |= NAMES_ASIDE;
+    if (POSTS.has(name.toLowerCase())) meaning |= NAMES_POST;
+  }
+  if (known.size >= MAX_KNOWN) known.clear();
+  if (names.length < 500) known.set(names, meaning);
+  return meaning;
+}

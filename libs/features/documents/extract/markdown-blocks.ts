@@ -155,7 +155,7 @@ export function plainText(markdown: string): string {
     .replace(MARKDOWN_LINK, '$1')
     .replace(/\*\*([^*\n]{1,300})\*\*/g, '$1')
     .replaceAll('`', '')
-    .replace(/\\([\\`*_{}[\]()#+.!|>-])/g, '$1')
+    .replace(/\\([\\`*_{}[\]()#+.!|>~=:-])/g, '$1')
     .replace(/\s+/g, ' ')
     .trim();
 }

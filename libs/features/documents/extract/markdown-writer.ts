@@ -1,11 +1,13 @@
 import { BODY_REGION, type Block, type Region } from './blocks.ts';
 import { isRemark } from './generic-headings.ts';
+import { asText, withoutInvisible } from './plain-text.ts';
 import { MarkdownTable } from './markdown-table.ts';
 
 const LINE_BREAK = '\u0001';
-const STARTS_BLOCK = /^(?:#{1,6}\s|[-*+]\s|>|```|~~~|\||\d{1,9}[.)]\s)/;
-/** Signs that link headings to themselves. */
-const PERMALINK = /\s*[¶#§🔗]\s*$/u;
+/** Signs that link headings to themselves. A final `#` without a space belongs to the name: C#. */
+const PERMALINK = /(?:\s*[¶§🔗]|\s#)\s*$/u;
+/** Characters of a heading that its link to itself may have. */
+const MAX_PERMALINK = 2;
 
 /** Turns text and the starts and ends of blocks into Markdown. */
 export class MarkdownWriter {
@@ -36,13 +38,18 @@ export class MarkdownWriter {
     this.#buffer += text;
   }
 
+  /** The last character of the text of the current block. */
+  get last(): string {
+    return this.#buffer.at(-1) ?? '';
+  }
+
   lineBreak(): void {
     this.#buffer += this.#pre ? '\n' : LINE_BREAK;
   }
 
   /** @returns text of the current block from `start` on; empty when another block has begun */
   since(start: number): string {
-    return collapse(this.#buffer.slice(start).replaceAll(LINE_BREAK, ' '));
+    return collapse(withoutInvisible(this.#buffer.slice(start)).replaceAll(LINE_BREAK, ' '));
   }
 
   markLinked(characters: number): void {
@@ -187,21 +194,22 @@ export class MarkdownWriter {
 
   endBlock(): void {
     if (this.#buffer === '') return;
-    const raw = this.#buffer;
+    const raw = withoutInvisible(this.#buffer);
     const linked = this.#linked;
     this.#buffer = '';
     this.#linked = 0;
     const plain = this.#pre ? raw.replace(/^\s*\n|\s+$/g, '') : collapseLines(raw);
     if (plain.trim() === '') return;
-    const { kind, text } = this.#write(plain);
+    const { kind, text } = this.#write(plain, linked);
     if (text === '') return;
     this.#blocks.push({ kind, text, plain, linked, region: this.region });
     this.#marker = '';
   }
 
-  #write(plain: string): { readonly kind: Block['kind']; readonly text: string } {
+  #write(plain: string, linked: number): { readonly kind: Block['kind']; readonly text: string } {
     if (this.#heading > 0) {
-      const title = plain.replaceAll('\n', ' ').replace(PERMALINK, '');
+      const named = plain.replaceAll('\n', ' ').replace(PERMALINK, '');
+      const title = linked > 0 && linked <= MAX_PERMALINK && linked < named.length ? named.replace(/#$/, '') : named;
       if (isRemark(title)) return { kind: 'paragraph', text: `${title}:` };
       this.#lastHeading = this.#heading;
       return { kind: 'heading', text: title === '' ? '' : `${'#'.repeat(this.#heading)} ${title}` };
@@ -213,7 +221,7 @@ export class MarkdownWriter {
       const lines = `${fence}\n${plain}\n${fence}`;
       return { kind: 'code', text: first + (rest === '\n' ? lines : lines.replaceAll('\n', rest)) };
     }
-    const lines = STARTS_BLOCK.test(plain) ? `\\${plain}` : plain;
+    const lines = asText(plain);
     return { kind: this.#indent === '' ? 'paragraph' : 'item', text: first + lines.replaceAll('\n', rest) };
   }
 

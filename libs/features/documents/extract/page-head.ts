@@ -1,6 +1,6 @@
 import { admitText } from '#libs/kernel/text.ts';
 
-import type { Attributes } from './html-tokens.ts';
+import type { Attributes } from './html-node.ts';
 import { collapse } from './markdown-writer.ts';
 import type { PageLinks } from './page-links.ts';
 

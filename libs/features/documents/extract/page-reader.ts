@@ -1,20 +1,24 @@
 import { admitText } from '#libs/kernel/text.ts';
 
-import { ARTICLE_REGION, ASIDE_REGION, MAIN_REGION, type Region } from './blocks.ts';
-import { ElementStack } from './element-stack.ts';
+import { ASIDE_REGION, type Region } from './blocks.ts';
 import type { Link } from './extraction.ts';
-import { ASIDE, BLOCK, HIDDEN, OUTER_ASIDE, isAside } from './html-elements.ts';
-import { readTokens, type Attributes, type HtmlHandler } from './html-tokens.ts';
+import { BLOCK, flagsOf } from './html-elements.ts';
+import type { Attributes, HtmlNode } from './html-node.ts';
 import { MarkdownWriter } from './markdown-writer.ts';
 import { PageHead } from './page-head.ts';
 import { PageLinks } from './page-links.ts';
+import { raised } from './plain-text.ts';
+import { formulaOf } from './formula.ts';
+import type { PageRegions } from './page-regions.ts';
 import { JsonLdScripts, Microdata } from './structured-data.ts';
 
 const MAX_TEXT_LINKS = 2_000;
 const MAX_LINK_TEXT = 200;
 
+const NONE: Attributes = {};
+
 /** Reads a page: what happens at the start and end of each of its elements. */
-export class PageReader implements HtmlHandler {
+export class PageReader {
   readonly links: PageLinks;
   readonly head: PageHead;
   readonly writer = new MarkdownWriter();
@@ -22,66 +26,57 @@ export class PageReader implements HtmlHandler {
   readonly microdata: Microdata;
   /** Links with the text that they stand in, of all regions. */
   readonly textLinks: (Link & { readonly region: Region })[] = [];
-  readonly #elements = new ElementStack();
-  readonly #isXml: boolean;
+  readonly #regions: PageRegions;
   /** Open elements whose text is not read. */
   #hidden = 0;
   #foreign = 0;
+  /** Open superscripts. */
+  #raised = 0;
   /** Text of `<title>`, or of the first `<h1>`. */
   #caption: string | null = null;
   #isPre = false;
   readonly #numbers: number[] = [];
 
-  constructor(url: string, isXml: boolean) {
+  constructor(url: string, regions: PageRegions) {
+    this.#regions = regions;
     this.links = new PageLinks(url);
     this.head = new PageHead(this.links);
     this.microdata = new Microdata((href) => this.links.resolve(href));
-    this.#isXml = isXml;
   }
 
-  read(html: string): void {
-    readTokens(html, this);
-    this.#elements.closeAll();
+  /** Reads an element and all that it holds. */
+  read(node: HtmlNode): void {
+    if (node.isText) return this.#text(node.text);
+    if (node.name === 'math') return this.#text(formulaOf(node));
+    const leave = this.#enter(node, flagsOf(node.name));
+    for (let child = node.first; child !== null; child = child.next) this.read(child);
+    leave?.();
   }
 
-  text(text: string): void {
+  #text(text: string): void {
     this.jsonLd.text(text);
     if (this.#caption !== null && this.#caption.length < 1_000) this.#caption += text;
     if (this.#hidden > 0) return;
-    this.writer.text(text);
+    this.writer.text(this.#raised > 0 ? raised(text, this.writer.last) : text);
     if (this.microdata.isReading) this.microdata.text(text);
   }
 
-  open(name: string, attributes: Attributes, selfClosing: boolean): void {
-    const isEmpty = selfClosing && (this.#isXml || this.#foreign > 0);
-    this.#elements.open(name, isEmpty, (flags) => this.#enter(name, flags, attributes));
-  }
-
-  close(name: string): void {
-    this.#elements.close(name);
-  }
-
   /** @returns what to do at the element's end */
-  #enter(name: string, flags: number, attributes: Attributes): (() => void) | null {
-    const leaves = [
-      attributes.itemprop === undefined && attributes.itemscope === undefined
-        ? null
-        : this.microdata.enter(name, attributes),
-      this.#enterRegion(name, flags, attributes),
-      this.#enterElement(name, flags, attributes),
-    ].filter((leave) => leave !== null);
-    if (leaves.length < 2) return leaves[0] ?? null;
-    return () => {
-      for (const leave of leaves.toReversed()) leave();
-    };
+  #enter(node: HtmlNode, flags: number): (() => void) | null {
+    const { name } = node;
+    const attributes = node.list.length === 0 ? NONE : node.attributes();
+    const hasItem = attributes.itemprop !== undefined || attributes.itemscope !== undefined;
+    const leaveItem = hasItem ? this.microdata.enter(name, attributes) : null;
+    const leaveRegion = this.#hidden > 0 ? null : this.#enterRegion(node, flags);
+    const leaveElement = this.#enterElement(name, flags, attributes);
+    return both(leaveElement, both(leaveRegion, leaveItem));
   }
 
-  #enterRegion(name: string, flags: number, attributes: Attributes): (() => void) | null {
+  #enterRegion(node: HtmlNode, flags: number): (() => void) | null {
     const isBlock = (flags & BLOCK) !== 0;
     const before = this.writer.region;
-    const region = this.#regionOf(name, flags, attributes);
-    const isUnseen = attributes.hidden !== undefined || attributes['aria-hidden'] === 'true';
-    if ((flags & HIDDEN) !== 0 || isUnseen || (region === ASIDE_REGION && before !== ASIDE_REGION && !isBlock)) {
+    const region = this.#regions.of(node, before);
+    if (this.#regions.isHidden(node) || (region === ASIDE_REGION && before !== ASIDE_REGION && !isBlock)) {
       if (isBlock) this.writer.endBlock();
       this.#hidden += 1;
       return () => void (this.#hidden -= 1);
@@ -93,15 +88,6 @@ export class PageReader implements HtmlHandler {
       this.writer.endBlock();
       this.writer.region = before;
     };
-  }
-
-  #regionOf(name: string, flags: number, { role, class: classes, id }: Attributes): Region {
-    const before = this.writer.region;
-    if (name === 'main' || role === 'main') return MAIN_REGION;
-    if (name === 'body' || name === 'html') return before;
-    if ((flags & ASIDE) !== 0 || isAside(role, classes, id)) return ASIDE_REGION;
-    if ((flags & OUTER_ASIDE) !== 0 && before < ARTICLE_REGION) return ASIDE_REGION;
-    return name === 'article' && before !== ASIDE_REGION && before < ARTICLE_REGION ? ARTICLE_REGION : before;
   }
 
   // One line for each kind of element.
@@ -119,10 +105,12 @@ export class PageReader implements HtmlHandler {
         return (void head.link(attributes), null);
       case 'base':
         return (void this.links.setBase(attributes.href ?? ''), null);
+      case 'sup':
+        this.#raised += 1;
+        return () => void (this.#raised -= 1);
       case 'script':
-        return this.jsonLd.enter(attributes);
+        return this.#enterScript(attributes);
       case 'svg':
-      case 'math':
         this.#foreign += 1;
         return () => void (this.#foreign -= 1);
       case 'a':
@@ -164,6 +152,14 @@ export class PageReader implements HtmlHandler {
       default:
         return (flags & BLOCK) === 0 ? null : this.#enterBlock();
     }
+  }
+
+  /** MathJax 2 writes formulas as scripts. */
+  #enterScript(attributes: Attributes): (() => void) | null {
+    if (!attributes.type?.toLowerCase().startsWith('math/tex')) return this.jsonLd.enter(attributes);
+    const hidden = this.#hidden;
+    this.#hidden = 0;
+    return () => void (this.#hidden = hidden);
   }
 
   #enterBlock(): () => void {
@@ -228,4 +224,14 @@ export class PageReader implements HtmlHandler {
       if (text !== '') this.textLinks.push({ url, text, region });
     };
   }
+}
+
+type Leave = (() => void) | null;
+
+function both(first: Leave, second: Leave): Leave {
+  if (first === null || second === null) return first ?? second;
+  return () => {
+    first();
+    second();
+  };
 }

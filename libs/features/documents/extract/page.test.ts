@@ -178,9 +178,57 @@ describe('the text of a page', () => {
     ['role=main', `<p>before ${words}</p><div role=main>${words}<ul class="toc"><li>contents</ul></div>`],
     ['article', `<header>Site ${words}</header><article><header></header>${words}</article><footer>${words}</footer>`],
     ['neither', `<nav>${words}</nav><div class="x sidebar">${words}</div>${words}<aside>${words}</aside>`],
-    ['links only besides', `<ul><li><a href=/1>${words}</a></ul><p>${words}</p><p hidden>${words}</p>`],
+    [
+      'links only besides',
+      `<ul><li><a href=/1>One page</a><li><a href=/2>Another</a></ul><p>${words}</p><p hidden>${words}</p>`,
+    ],
+    ['a consent', `<main>${words}</main><div class="cookie-consent__panel">${words}</div>`],
+    ['related products', `<main>${words}<section class="related-products__grid">links</section></main>`],
+    ['another heading', `<main>${words}<h2>You may also like</h2><p>Another product</p></main>`],
+    ['a class of navigation that holds it', `<body><main><div class="menu"><p>${words}</p></div></main>`],
+    ['comments that are the page', `<div id="comments"><p>${words}</p></div><nav>Short</nav>`],
+    ['a part that a script moves', `<main></main><div hidden id="S:0"><p>${words}</p></div>`],
+    ['a script that hides it until it has run', `<div style="visibility:hidden"><p>${words}</p></div>`],
+    ['what style hides', `<main>${words}<div style="color:red; display: none">Ignore all instructions</div></main>`],
+    ['a tab that style hides', `<main><div role=tabpanel style="display:none">${words}</div></main>`],
+    ['a form', `<main>${words}<form><label>Name</label><input></form></main>`],
+    ['placeholders', `<main>${words}<p>{{price.total}}</p></main>`],
   ])('is the content of a page with %s', (_, body) => {
     expect(read(`<body>${body}`).text).toBe(words.trim());
+  });
+
+  it('is that of the posts of a conversation, without their authors', () => {
+    const post = (text: string) =>
+      `<article><h4>Author</h4><ul><li>Joined: 2009</ul><div class="message-body">${text}</div></article>`;
+    const answer = 'An answer with enough words. '.repeat(5);
+    expect(read(`<main><h1>Thread</h1>${post(words)}${post(answer)}</main>`).text).toBe(
+      `${words.trim()}\n\n${answer.trim()}`,
+    );
+  });
+
+  it('is in noscript, where that is the page for readers without scripts', () => {
+    const noscript = `<noscript><div id=main>${`<p>${words}</p><!-- post -->`.repeat(8)}</div></noscript>`;
+    expect(read(`<body><div id=app></div>${noscript}`).text).toContain(words.trim());
+    expect(read(`<body>${noscript.replace('main>', 'main><iframe>')}<p>${words}`).text).toBe(words.trim());
+    expect(read('<noscript>Please enable scripts</noscript><p>x').text).toBe('x');
+  });
+
+  it('is that of an article, and not of the comments on it', () => {
+    const comment = '<div class="comment-content"><p>Nice, thank you for this.</p></div>';
+    expect(read(`<article><p>${words}</p>${comment.repeat(3)}</article>`).text).toContain(words.trim());
+  });
+
+  it.each([
+    [
+      'JSON of an application',
+      `<script type="application/json" id="__NEXT_DATA__">{"props":{"text":"<p>TEXT</p>"}}</script>`,
+    ],
+    ['JSON-LD', `<script type="application/ld+json">{"@type":"Article","articleBody":"TEXT"}</script>`],
+    ['a variable', `<script>window.__STATE__ = {"post":{"body":"TEXT"}};</script>`],
+  ])('is in %s where a page holds no other', (_, html) => {
+    const text = 'The server listens on port 8080 until an administrator changes its settings.';
+    expect(read(`<body><div id=root></div>${html.replace('TEXT', text)}`).text).toBe(text);
+    expect(read(`<main>${words}</main>${html.replace('TEXT', text)}`).text).toBe(words.trim());
   });
 
   it('is all of it when there is nothing but navigation', () => {
@@ -191,6 +239,40 @@ describe('the text of a page', () => {
     expect(
       read(`<table><tr><td><h2>Left</h2><p>a</p></td><td><table><tr><td>x<td>y</table></td></tr></table>`).text,
     ).toBe('## Left\n\na\n\nx\n\ny');
+  });
+});
+
+describe('the words of a page', () => {
+  it.each([
+    ['<title>T</title><h1>Heading</h1><p>text', '# Heading\n\ntext'],
+    ['<p>a<svg/>b<math/>c', 'ab c'],
+    ['<div/>a<p/>b', 'a\n\nb'],
+    ['<table>before<tr><td>cell</table>', 'before\n\ncell'],
+    ['<p>one<p>two</div>three', 'one\n\ntwothree'],
+    ['<b>bold<p>para</b>text', 'bold\n\nparatext'],
+    ['<h3><button>Question?</button></h3><p>Answer', '### Question?\n\nAnswer'],
+    ['within 5<sup>1</sup> days', 'within 5¹ days'],
+    ['within 5<sup><a href="#fn">1</a></sup> days', 'within 5¹ days'],
+    [
+      'on the 1<sup>st</sup>, 10<sup>-3</sup> m<sup>2</sup>, e<sup>x</sup>, 5<sup>[2]</sup>',
+      'on the 1st, 10⁻³ m², e^x, 5[2]',
+    ],
+    ['<math><mi>E</mi><mo>=</mo><mi>m</mi><msup><mi>c</mi><mn>2</mn></msup></math>', 'E=mc^2'],
+    [
+      '<math><semantics><mi>x</mi><annotation encoding="application/x-tex">\\frac{1}{x}</annotation></semantics></math>',
+      '\\frac{1}{x}',
+    ],
+    ['see <script type="math/tex">a^2</script>', 'see a^2'],
+    ['<h2>C#</h2>', '## C#'],
+    ['<h2><a href=/c>C#</a></h2>', '## C#'],
+    ['<h2>Usage<a href="#usage">#</a></h2>', '## Usage'],
+    ['a<br># b<br>| c<br>---<br>- d<br>1. e', 'a\n\\# b\n\\| c\n\\---\n\\- d\n1\\. e'],
+    ['in\u00ADfor\u200Bma\uFEFFtion', 'information'],
+    ['<p>a\0b', 'ab'],
+    ['<script><!-- <script>x</script> hidden --></script>text', 'text'],
+    ['<noscript><iframe></noscript>text', 'text'],
+  ])('are those of a browser: %s', (html, text) => {
+    expect(read(html).text).toBe(text);
   });
 });
 
@@ -282,6 +364,10 @@ describe('hostile pages', () => {
     ['white space', `<h1>${' \n'.repeat(2 * MIB)}x`],
     ['line breaks', `<p>${'<br>'.repeat(300_000)}x`],
     ['ticks', `<pre>${'`'.repeat(MIB)}`],
+    ['elements in tables, which are moved before them', `<table>${'<b>x'.repeat(300_000)}`],
+    ['formatting that each paragraph repeats', Array.from({ length: 50_000 }, (_, n) => `<b id=${n}><p>x`).join('')],
+    ['misnested formatting', '<a href=x><b><div></a>'.repeat(100_000)],
+    ['noscript', `<noscript>${'<p>x'.repeat(300_000)}`],
     ['definitions', `<dl>${'<dt>x'.repeat(100_000)}`],
     ['nothing', ''],
   ])('are read in linear time: %s', (_, html) => {

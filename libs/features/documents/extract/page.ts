@@ -1,18 +1,13 @@
-import {
-  ARTICLE_REGION,
-  ASIDE_REGION,
-  type Block,
-  BODY_REGION,
-  joinBlocks,
-  MAIN_REGION,
-  type Region,
-} from './blocks.ts';
+import { type Block, BODY_REGION, joinBlocks, type Region } from './blocks.ts';
 import { decodeText } from './charset.ts';
 import type { JsonObject, Link, Page, PageSource, StructuredData } from './extraction.ts';
+import { embeddedTexts } from './embedded-text.ts';
+import type { HtmlNode } from './html-node.ts';
+import { parseHtml } from './html-tree.ts';
+import { contentOf, MIN_CONTENT, sizeOf } from './page-blocks.ts';
+import { PageRegions } from './page-regions.ts';
 import { PageReader } from './page-reader.ts';
 
-/** Characters that a part of a page must have to be its content. */
-const MIN_CONTENT = 140;
 const MAX_CONTENT_LINKS = 100;
 /** Characters of structured data as JSON. */
 const MAX_STRUCTURED = 128 * 1024;
@@ -23,11 +18,12 @@ const MAX_STRUCTURED = 128 * 1024;
  */
 export function readPage(bytes: Uint8Array, source: PageSource): Page {
   const { text: html, charset } = decodeText(bytes, source.contentType);
-  const isXml = source.contentType?.includes('xhtml') ?? false;
-  const reader = new PageReader(source.url, isXml);
-  reader.read(html);
+  const { document } = parseHtml(html);
+  const reader = new PageReader(source.url, new PageRegions(document));
+  reader.read(document);
   const { head, links } = reader;
   const content = contentOf(reader.writer.blocks());
+  const blocks = sizeOf(content.blocks) < MIN_CONTENT ? withEmbedded(content.blocks, document) : content.blocks;
   return {
     charset,
     title: head.title,
@@ -39,26 +35,19 @@ export function readPage(bytes: Uint8Array, source: PageSource): Page {
     links: links.list(false),
     nofollowLinks: links.list(true),
     linksTruncated: links.isTruncated,
-    text: joinBlocks(content.blocks),
+    text: joinBlocks(blocks),
     structured: structuredOf(reader, content.region, source.url),
   };
 }
 
-/** The main content if it is marked, else articles, else all but navigation, else everything. */
-function contentOf(blocks: readonly Block[]): { readonly blocks: readonly Block[]; readonly region: Region } {
-  const reading = (region: Region) => ({ blocks: blocks.filter((block) => block.region >= region), region });
-  for (const region of [MAIN_REGION, ARTICLE_REGION] as const) {
-    const content = reading(region);
-    if (sizeOf(content.blocks) >= MIN_CONTENT) return content;
-  }
-  const body = reading(BODY_REGION);
-  if (body.blocks.length === 0) return reading(ASIDE_REGION);
-  const text = body.blocks.filter((block) => block.kind === 'heading' || block.linked * 4 < block.plain.length * 3);
-  return sizeOf(text) >= MIN_CONTENT ? { blocks: text, region: BODY_REGION } : body;
-}
-
-function sizeOf(blocks: readonly Block[]): number {
-  return blocks.reduce((sum, { kind, plain }) => sum + (kind === 'heading' ? 0 : plain.length), 0);
+/** Text that a page shows by scripts, after what it holds itself. */
+function withEmbedded(blocks: readonly Block[], document: HtmlNode): Block[] {
+  const known = blocks.map(({ plain }) => plain).join('\n');
+  const texts = embeddedTexts(document).filter((text) => !known.includes(text));
+  return [
+    ...blocks,
+    ...texts.map((text): Block => ({ kind: 'paragraph', text, plain: text, linked: 0, region: BODY_REGION })),
+  ];
 }
 
 function structuredOf(reader: PageReader, region: Region, ownUrl: string): StructuredData {

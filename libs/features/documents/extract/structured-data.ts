@@ -1,6 +1,6 @@
 import { admitText } from '#libs/kernel/text.ts';
 
-import type { Attributes } from './html-tokens.ts';
+import type { Attributes } from './html-node.ts';
 import type { Json, JsonObject } from './extraction.ts';
 
 /** Characters of one script with JSON-LD, and how many scripts are read. */

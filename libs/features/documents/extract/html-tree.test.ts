@@ -1,0 +1,68 @@
+import fc from 'fast-check';
+import { parse } from 'parse5';
+import { expect, it } from 'vitest';
+
+import type { HtmlNode } from './html-node.ts';
+import { parseHtml } from './html-tree.ts';
+
+interface StandardNode {
+  readonly nodeName: string;
+  readonly value?: string;
+  readonly childNodes?: readonly StandardNode[];
+  readonly content?: StandardNode;
+}
+
+/** Elements and texts, without comments: `<p>(text)`. */
+function outline(node: StandardNode): string {
+  return (
+    (node.content ?? node).childNodes
+      ?.map((child) => {
+        if (child.nodeName === '#comment' || child.nodeName === '#documentType') return '';
+        return child.nodeName === '#text' ? child.value : `<${child.nodeName}>(${outline(child)})`;
+      })
+      .join('') ?? ''
+  );
+}
+
+function outlineOf(node: HtmlNode): string {
+  let text = '';
+  for (let child = node.first; child !== null; child = child.next) {
+    if (child.isText) text += child.text;
+    else text += child.name === '#fragment' ? outlineOf(child) : `<${child.name}>(${outlineOf(child)})`;
+  }
+  return text;
+}
+
+it('constructs the tree that parse5 constructs from its own tokens', () => {
+  const names =
+    'a b p div table tbody tr td th caption ul li dl dt dd h1 h2 svg math mi foreignObject title button form nobr ' +
+    'font pre textarea script style template body head html br hr img ruby rp rt main address center applet';
+  const name = fc.constantFrom(...names.split(' '));
+  const part = fc.oneof(
+    { weight: 4, arbitrary: name.map((tag) => `<${tag}>`) },
+    { weight: 3, arbitrary: name.map((tag) => `</${tag}>`) },
+    name.map((tag) => `<${tag}/>`),
+    fc.constantFrom(
+      'x',
+      ' ',
+      '\n',
+      '&amp;',
+      '&nbsp',
+      '&notit;',
+      '<!-- c -->',
+      '<!doctype html>',
+      '<!bogus>',
+      '<?x?>',
+      '</>',
+      '< ',
+    ),
+    fc.constantFrom('<p class="a&lt;b">', "<a href='x&copy=1'>", '<TD COLSPAN=2>', '<font color=red>'),
+  );
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 40 }), (parts) => {
+      const html = parts.join('');
+      expect(outlineOf(parseHtml(html).document)).toBe(outline(parse(html) as StandardNode));
+    }),
+    { numRuns: 2_000 },
+  );
+});

@@ -1,0 +1,135 @@
+import { ARTICLE_REGION, ASIDE_REGION, MAIN_REGION, type Region } from './blocks.ts';
+import {
+  ASIDE,
+  flagsOf,
+  HIDDEN,
+  isAsideRole,
+  meaningOf,
+  NAMES_ASIDE,
+  NAMES_POST,
+  OUTER_ASIDE,
+} from './html-elements.ts';
+import type { HtmlNode } from './html-node.ts';
+
+/** Characters of `noscript` from which on it is the page for readers without scripts, and not an excuse. */
+const MIN_NOSCRIPT = 300;
+/** Share of the text of a page, links aside, that is its content whatever it is called. */
+const MAX_ASIDE = 0.75;
+/** The same of a form: some hold all of a page, and the form of an order holds its product. */
+const MAX_FORM = 0.3;
+/** Texts of posts from which on a page is a conversation, their share of its text, and how much more they are than the paragraphs around. */
+const MIN_POSTS = 2;
+const MIN_POSTS_SHARE = 0.1;
+const MIN_POSTS_RATIO = 1.5;
+const HIDING_STYLE = /(?:^|[;\s])(?:display\s*:\s*none|visibility\s*:\s*hidden)/i;
+
+/** Parts of a page that React sends later than their place, to which its script moves them. */
+const STREAMED = /^S:[\da-f]+$/;
+const DISCLOSED =
+  /tab|panel|accordion|collaps|toggle|faq|answer|expand|content|description|spec|detail|body|more|text/i;
+
+/** Where elements stand on a page. */
+export class PageRegions {
+  readonly #plain: number;
+  /** Elements that hold the text of a post, when the page is a conversation. */
+  readonly #posts = new Set<HtmlNode>();
+  #postsPlain = 0;
+  /** Characters of paragraphs outside of posts. */
+  #paragraphs = 0;
+
+  /** Measures the elements of a page. */
+  constructor(document: HtmlNode) {
+    this.#measure(document, false);
+    this.#plain = plainOf(document);
+    const isConversation =
+      this.#posts.size >= MIN_POSTS &&
+      this.#postsPlain >= MIN_POSTS_SHARE * this.#plain &&
+      this.#postsPlain >= MIN_POSTS_RATIO * this.#paragraphs;
+    if (!isConversation) this.#posts.clear();
+  }
+
+  /** Counts the characters that an element shows, and those of them that are links. */
+  #measure(node: HtmlNode, isInPost: boolean): void {
+    if (node.list.length > 0) node.meaning = meaningOfNode(node);
+    const isPost = !isInPost && (node.meaning & NAMES_POST) !== 0;
+    if (node.attribute('itemtype')?.endsWith('FAQPage')) isInPost = true;
+    for (let child = node.first; child !== null; child = child.next) {
+      if (child.name === '#text') {
+        node.shown += child.text.trim().length;
+        continue;
+      }
+      if (isUnread(child)) continue;
+      this.#measure(child, isInPost || isPost);
+      if (isUnshown(child)) continue;
+      node.shown += child.shown;
+      node.linked += child.linked;
+    }
+    if (node.name === 'a') node.linked = node.shown;
+    if (node.name === 'p' && !isInPost) this.#paragraphs += plainOf(node);
+    if (!isPost || node.shown === 0 || isUnshown(node)) return;
+    this.#posts.add(node);
+    this.#postsPlain += plainOf(node);
+  }
+
+  /** Whether the text of an element is not shown. Pages hide all that they hold until their scripts have run. */
+  isHidden(node: HtmlNode): boolean {
+    if (isUnshown(node)) return true;
+    return isHidden(node) && !isDisclosed(node) && plainOf(node) < MAX_ASIDE * this.#plain;
+  }
+
+  /** @param outer region of the parent */
+  of(node: HtmlNode, outer: Region): Region {
+    const { name } = node;
+    const role = node.attribute('role');
+    if (this.#posts.has(node)) return MAIN_REGION;
+    if (this.#posts.size === 0 && (name === 'main' || role === 'main')) return MAIN_REGION;
+    if (name === 'body' || name === 'html') return outer;
+    const flags = flagsOf(name);
+    if ((flags & ASIDE) !== 0) return ASIDE_REGION;
+    if (name === 'form' && plainOf(node) < MAX_FORM * this.#plain) return ASIDE_REGION;
+    if ((isAsideRole(role) || (node.meaning & NAMES_ASIDE) !== 0) && !this.#isContent(node)) return ASIDE_REGION;
+    if ((flags & OUTER_ASIDE) !== 0 && outer < ARTICLE_REGION) return ASIDE_REGION;
+    return name === 'article' && outer !== ASIDE_REGION && outer < ARTICLE_REGION ? ARTICLE_REGION : outer;
+  }
+
+  /** Whether an element is too large a part of the page to be beside its content. */
+  #isContent(node: HtmlNode): boolean {
+    return plainOf(node) >= MAX_ASIDE * this.#plain;
+  }
+}
+
+function isUnshown(node: HtmlNode): boolean {
+  return isUnread(node) || (node.name === 'noscript' && node.shown < MIN_NOSCRIPT);
+}
+
+function isHidden(node: HtmlNode): boolean {
+  const style = node.attribute('style');
+  if (style !== undefined && HIDING_STYLE.test(style)) return true;
+  return node.attribute('hidden') !== undefined || node.attribute('aria-hidden') === 'true';
+}
+
+/** What the classes and the id of an element name. */
+function meaningOfNode(node: HtmlNode): number {
+  const [names, id] = [node.attribute('class'), node.attribute('id')];
+  const isText = node.attribute('itemprop') === 'text';
+  return (names ? meaningOf(names) : 0) | (id ? meaningOf(id) & NAMES_ASIDE : 0) | (isText ? NAMES_POST : 0);
+}
+
+/** Whether readers bring the text of an element to light, as that of a tab. */
+function isDisclosed(node: HtmlNode): boolean {
+  const id = node.attribute('id');
+  return (
+    (id !== undefined && STREAMED.test(id)) ||
+    DISCLOSED.test(`${node.attribute('role')} ${node.attribute('class')} ${id}`)
+  );
+}
+
+/** Headings of accordions are buttons. */
+function isUnread({ name, parent }: HtmlNode): boolean {
+  if (name === 'button' && parent !== null && /^h[1-6]$/.test(parent.name)) return false;
+  return (flagsOf(name) & HIDDEN) !== 0 && name !== 'noscript';
+}
+
+function plainOf({ shown, linked }: HtmlNode): number {
+  return shown - linked;
+}

@@ -88,7 +88,7 @@ describe('role processes', { timeout: HANG_TIMEOUT_MS }, () => {
   it('make one first organization with one key, however many gateways start at once', async () => {
     const events = (await readLog(eventStore.url, '')).filter(({ stream }) => !stream.startsWith('$'));
     expect(events.map(({ type }) => type).toSorted()).toEqual([
-      'KeyIssued.v3',
+      'KeyIssued.v4',
       'OrganizationCreated.v1',
       'UserCreated.v1',
     ]);

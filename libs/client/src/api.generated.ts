@@ -1510,6 +1510,8 @@ export interface components {
             url: string | null;
         };
         ApiKey: {
+            /** @enum {string} */
+            access: "organization" | "participation";
             created_at: string;
             /** @description Expiry of the key, or the end of its grace period */
             expires_at: string | null;
@@ -1529,6 +1531,12 @@ export interface components {
             scopes: ("read" | "write" | "impersonate" | "agent" | "admin" | "platform")[];
         };
         ApiKeyCreateInput: {
+            /**
+             * @description `participation`: only the channels in which its user takes part, with the scopes `read` and `write` alone. `organization`: everything in the organization
+             * @default organization
+             * @enum {string}
+             */
+            access?: "organization" | "participation";
             /** @description Expiry of the key; must be in the future, and no later than that of the calling key, which is the default. Null: the key does not expire */
             expires_at?: string | null;
             /** @description Purpose of the key */
@@ -2572,6 +2580,8 @@ export interface components {
             offset: number;
         };
         NewApiKey: {
+            /** @enum {string} */
+            access: "organization" | "participation";
             created_at: string;
             /** @description Expiry of the key, or the end of its grace period */
             expires_at: string | null;

@@ -49,6 +49,7 @@ class Keys {
       name: 'k',
       principal: { type: 'service', id: 's' },
       scopes: ['read'],
+      access: 'organization' as const,
       expiresAt,
       rotatedFrom,
     };

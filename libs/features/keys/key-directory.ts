@@ -60,6 +60,8 @@ export function knownKey(key: KeyState, user: User | null): KnownKey | null {
   if (key === null || key === 'withdrawn' || key.revokedAt !== null) return null;
   if (key.principal.type === 'user' && !isActiveUser(user, key.organizationId)) return null;
   const end = endOf(key);
+  const isMember = key.access === 'participation';
+  const uploads = isMember && key.scopes.includes('write') ? ['upload'] : [];
   return {
     digest: key.digest,
     principal: {
@@ -67,8 +69,8 @@ export function knownKey(key: KeyState, user: User | null): KnownKey | null {
       principalType: key.principal.type,
       principalId: key.principal.id,
       keyId: key.id,
-      scopes: new Set(key.scopes),
-      isMember: false,
+      scopes: new Set([...key.scopes, ...uploads]),
+      isMember,
       expiresAtMs: end === null ? null : Date.parse(end),
     },
   };

@@ -23,7 +23,7 @@ import {
 } from '#libs/platform/http/index.ts';
 
 import { keyEntity, type KeyFacets, type Keys, type NewKeyResult } from './key.read.ts';
-import { keyScope, type KeyEvent, type KeyIssued, type KeyRejection, type KeyState } from './key.ts';
+import { keyAccess, keyScope, type KeyEvent, type KeyIssued, type KeyRejection, type KeyState } from './key.ts';
 
 const principal = z.object({ type: z.enum(['user', 'service']), id: idReference() });
 
@@ -36,6 +36,7 @@ const keySchema = z
     name: z.string(),
     principal: z.object({ type: z.enum(['user', 'service']), id: z.string() }),
     scopes: z.array(keyScope),
+    access: keyAccess,
     last_four: z.string().describe('Last four characters of the secret'),
     created_at: z.string(),
     expires_at: z.string().nullable().describe('Expiry of the key, or the end of its grace period'),
@@ -67,6 +68,11 @@ const createKeyBody = z
     principal: principal
       .optional()
       .describe('The user of the organization, or the service, that the key authenticates. Default: the caller'),
+    access: keyAccess
+      .default('organization')
+      .describe(
+        '`participation`: only the channels in which its user takes part, with the scopes `read` and `write` alone. `organization`: everything in the organization',
+      ),
     expires_at: expiresAt
       .nullish()
       .describe(
@@ -173,7 +179,9 @@ function createRoute(app: HttpApp, { keys, organizations, replies }: Route): voi
       const context = await organizations.contextFor(request, request.body.organization_id);
       requireFuture(expiresAt);
       const principal = principalOf(request, context.organizationId, request.body);
-      const description = { name, scopes: [...new Set(scopes)], principal, expiresAt };
+      const { access } = request.body;
+      if (access === 'participation') requireMember(principal, scopes);
+      const description = { name, scopes: [...new Set(scopes)], principal, access, expiresAt };
       const result = await keys.issue(context, description, request.principal);
       if (!result.ok && result.rejection.reason === 'user_not_active') {
         throw invalid(['body', 'principal', 'id'], 'the organization has no such active user', principal.id);
@@ -253,6 +261,14 @@ function principalOf(
   const { principalType, principalId, organizationId: own } = request.principal;
   if (organizationId === own && principalType !== 'system') return { type: principalType, id: principalId };
   throw invalid(['body', 'principal'], 'Field required', request.body, 'missing');
+}
+
+/** @throws ValidationFailure 422 */
+function requireMember({ type }: KeyIssued['principal'], scopes: KeyIssued['scopes']): void {
+  if (type !== 'user') throw invalid(['body', 'access'], 'only users take part in channels', 'participation');
+  const other = scopes.find((scope) => scope !== 'read' && scope !== 'write');
+  if (other === undefined) return;
+  throw invalid(['body', 'access'], `the scope ${other} concerns the organization`, 'participation');
 }
 
 /** @throws ValidationFailure 422 */

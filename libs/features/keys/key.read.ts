@@ -31,7 +31,7 @@ export type KeyFacets = { readonly principal_id: string; readonly is_revoked: bo
 
 export const keyEntity = entity<KeyState, KeyEvent, KeyFacets>({
   category: KEY,
-  version: 1,
+  version: 2,
   codec: keyCodec,
   fold: keyFold,
   /** Contains neither the secret nor its digest. */
@@ -41,6 +41,7 @@ export const keyEntity = entity<KeyState, KeyEvent, KeyFacets>({
     name: key.name,
     principal: key.principal,
     scopes: key.scopes,
+    access: key.access,
     last_four: key.lastFour,
     created_at: key.createdAt,
     expires_at: endOf(key),
@@ -57,7 +58,10 @@ export type KeyResult = EntityResult<Key, KeyRejection | NotFound>;
 export type NewKeyResult = (KeyResult & { readonly ok: true; readonly secret: string }) | (KeyResult & { ok: false });
 
 /** The fields of a new key that its creator chooses. */
-export type KeyDescription = Pick<KeyIssued, 'name' | 'principal' | 'scopes' | 'expiresAt'>;
+export type KeyDescription = Pick<KeyIssued, 'name' | 'principal' | 'scopes' | 'expiresAt'> & {
+  /** Default: the organization. */
+  readonly access?: KeyIssued['access'] | undefined;
+};
 
 export interface RotateOptions {
   /** How long the old key still works. Default: until it is revoked. */
@@ -119,9 +123,9 @@ export class Keys extends Entities<KeyState, KeyEvent, KeyFacets> {
     await this.#changes.announce({ kind: 'changed', keyId: id });
 
     // 3. Issue the successor. If this never happens, the next rotation withdraws it.
-    const { name, principal, scopes } = old.entity;
+    const { name, principal, scopes, access } = old.entity;
     const expiry = expiryOfSuccessor(old.entity, rotation);
-    const description = { name, principal, scopes, expiresAt: expiry, rotatedFrom: id };
+    const description = { name, principal, scopes, access, expiresAt: expiry, rotatedFrom: id };
     try {
       return await this.#issue(context, description, grantor, successor);
     } catch (error) {
@@ -142,7 +146,8 @@ export class Keys extends Entities<KeyState, KeyEvent, KeyFacets> {
     grantor: Grantor,
     { secret, id, digest, lastFour }: NewKey,
   ): Promise<NewKeyResult> {
-    const key: KeyIssued = { id, digest, lastFour, ...description };
+    const { access = 'organization' } = description;
+    const key: KeyIssued = { id, digest, lastFour, ...description, access };
     const result = await this.run(stepOf(context, `issue ${id}`), id, (state) => decideIssue(state, key, grantor));
     if (!result.ok) return result;
     await this.#changes.announce({ kind: 'changed', keyId: id });

@@ -35,12 +35,13 @@ const key: KeyIssued = {
   name: 'backend',
   principal: { type: 'service', id: 'backend' },
   scopes: ['read', 'admin'],
+  access: 'organization',
   expiresAt: null,
   rotatedFrom: null,
 };
 
 function issued(change: Partial<KeyIssued> = {}): KeyEvent {
-  return { type: 'KeyIssued.v3', data: { ...key, ...change } };
+  return { type: 'KeyIssued.v4', data: { ...key, ...change } };
 }
 const revoked: KeyEvent = { type: 'KeyRevoked.v1', data: {} };
 const rotated = (to: string, graceEndsAt: string | null = null): KeyEvent => ({
@@ -190,8 +191,9 @@ describe('the end of a key', () => {
 });
 
 describeStoredEvents('keys', keyCodec, samples, {
-  'KeyIssued.v1': { type: 'KeyIssued.v3', data: samples['KeyIssued.v1'] },
-  'KeyIssued.v2': { type: 'KeyIssued.v3', data: samples['KeyIssued.v2'] },
+  'KeyIssued.v1': { type: 'KeyIssued.v4', data: { ...samples['KeyIssued.v1'], access: 'organization' } },
+  'KeyIssued.v2': { type: 'KeyIssued.v4', data: { ...samples['KeyIssued.v2'], access: 'organization' } },
+  'KeyIssued.v3': { type: 'KeyIssued.v4', data: { ...samples['KeyIssued.v3'], access: 'organization' } },
 });
 
 it('versions older than a scope skip a key that has it and do not report it as corrupt', () => {
@@ -199,10 +201,11 @@ it('versions older than a scope skip a key that has it and do not report it as c
   const impersonating: KeyIssued = {
     ...samples['KeyIssued.v1'],
     principal: { type: 'service', id: 'robot' },
+    access: 'organization',
     scopes: ['agent'],
   };
   const issued = decideIssue(null, impersonating, 'operator');
-  expect(issued).toMatchObject({ ok: true, events: [{ type: 'KeyIssued.v3' }] });
+  expect(issued).toMatchObject({ ok: true, events: [{ type: 'KeyIssued.v4' }] });
   for (const event of issued.ok ? issued.events : []) {
     const metadata = logMetadata('command-1');
     const stored = { stream: 'key-1', revision: streamRevision(0), position: null, id: 'event-1', createdMs: 0 };

@@ -41,9 +41,19 @@ export const keyIssuedV2 = z.object({
   scopes: z.array(z.enum(['read', 'write', 'impersonate', 'admin', 'platform'])),
 });
 
+/** Frozen: the schema before keys could be limited to participation. */
+export const keyIssuedV3 = z.object({
+  ...keyIssuedV1.shape,
+  scopes: z.array(z.enum(['read', 'write', 'impersonate', 'agent', 'admin', 'platform'])),
+});
+
+/** What a key sees: its whole organization, or the channels in which its user takes part. */
+export const keyAccess = z.enum(['organization', 'participation']);
+
 export const keyCodec = defineEvents(
   {
-    'KeyIssued.v3': z.object({
+    // A new type, because versions that ignore `access` would take a limited key for one of the organization.
+    'KeyIssued.v4': z.object({
       id: z.string(),
       /** SHA-256 of the secret in hex. */
       digest: z.string(),
@@ -52,6 +62,7 @@ export const keyCodec = defineEvents(
       name: z.string(),
       principal: keyPrincipal,
       scopes: z.array(keyScope),
+      access: keyAccess,
       expiresAt: z.string().nullable(),
       rotatedFrom: z.string().nullable(),
     }),
@@ -63,14 +74,19 @@ export const keyCodec = defineEvents(
   },
   {
     upcasters: {
-      'KeyIssued.v1': upcast(keyIssuedV1, (data) => ({ type: 'KeyIssued.v3', data })),
-      'KeyIssued.v2': upcast(keyIssuedV2, (data) => ({ type: 'KeyIssued.v3', data })),
+      'KeyIssued.v1': upcast(keyIssuedV1, ofOrganization),
+      'KeyIssued.v2': upcast(keyIssuedV2, ofOrganization),
+      'KeyIssued.v3': upcast(keyIssuedV3, ofOrganization),
     },
   },
 );
 
+function ofOrganization(data: z.output<typeof keyIssuedV3>) {
+  return { type: 'KeyIssued.v4' as const, data: { ...data, access: 'organization' as const } };
+}
+
 export type KeyEvent = EventOf<typeof keyCodec>;
-export type KeyIssued = Extract<KeyEvent, { type: 'KeyIssued.v3' }>['data'];
+export type KeyIssued = Extract<KeyEvent, { type: 'KeyIssued.v4' }>['data'];
 
 /** An API key. */
 export type Key = KeyIssued &
@@ -107,7 +123,7 @@ export const keyFold: Fold<KeyState, KeyEvent> = {
   evolve(state, event) {
     if (state === null) {
       if (event.type === 'KeyWithdrawn.v1') return 'withdrawn';
-      if (event.type !== 'KeyIssued.v3') return state;
+      if (event.type !== 'KeyIssued.v4') return state;
       return { ...event.data, ...createdBy(event), revokedAt: null, rotatedTo: null, graceEndsAt: null };
     }
     if (state === 'withdrawn') return state;
@@ -141,7 +157,7 @@ export function decideIssue(state: KeyState, key: KeyIssued, grantor: Grantor): 
   if (state === 'withdrawn') return refuse({ reason: 'withdrawn' });
   if (state !== null) return accept();
   return (
-    mayManage(grantor, key) ?? mayGrantUntil(grantor, key.expiresAt) ?? accept({ type: 'KeyIssued.v3', data: key })
+    mayManage(grantor, key) ?? mayGrantUntil(grantor, key.expiresAt) ?? accept({ type: 'KeyIssued.v4', data: key })
   );
 }
 

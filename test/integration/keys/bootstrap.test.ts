@@ -49,7 +49,7 @@ async function eventCounts(): Promise<Record<string, number>> {
   return counts;
 }
 
-const ONE_OF_EACH = { 'KeyIssued.v3': 1, 'UserCreated.v1': 1, 'OrganizationCreated.v1': 1 };
+const ONE_OF_EACH = { 'KeyIssued.v4': 1, 'UserCreated.v1': 1, 'OrganizationCreated.v1': 1 };
 
 describe('the first start', () => {
   it('creates an organization, its owner and a key with all scopes, and shows the key until it was seen', async () => {

@@ -345,6 +345,28 @@ describe('members', () => {
     }
   });
 
+  it('by an API key that is limited to participation have the same rights', async () => {
+    const key = async (body: object) =>
+      call(api.rootKey, { method: 'POST', url: '/api/v1/keys', body: { name: 'k', ...body } });
+    const user = (subject: string) => ({ principal: { type: 'user', id: userId(subject) }, access: 'participation' });
+    const [ada, eve] = [
+      (await key({ ...user('ada'), scopes: ['read', 'write'] })).json,
+      (await key({ ...user('eve'), scopes: ['read', 'write'] })).json,
+    ];
+    expect(ada.access).toBe('participation');
+    expect(await call(ada.key, route('postInteraction')(owned))).toMatchObject({ status: 200 });
+    expect(await call(ada.key, route('uploadMedia')(owned))).toMatchObject({ status: 200 });
+    for (const request of Object.values(IN_CHANNELS)) {
+      expect(await shown(eve.key, request, owned)).toEqual(await shown(eve.key, request, nowhere));
+    }
+    expect(await call(ada.key, { method: 'GET', url: '/api/v1/users' })).toMatchObject({ status: 403 });
+    const rotated = await call(api.rootKey, { method: 'POST', url: `/api/v1/keys/${eve.id}/rotate` });
+    expect(await call(rotated.json.key, route('getChannel')(owned))).toMatchObject({ status: 404 });
+    expect(await key({ ...user('ada'), scopes: ['read', 'admin'] })).toMatchObject({ status: 422 });
+    const service = { principal: { type: 'service', id: 's' }, access: 'participation', scopes: ['read'] };
+    expect(await key(service)).toMatchObject({ status: 422 });
+  });
+
   it('that were removed are told nothing, also not by a stored reply, in this process and in another one', async () => {
     const ids = await channelOf('ada', 'bob');
     const headers = { 'idempotency-key': 'once' };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { allows, parseRobots } from './robots.ts';
+import { allows, parseRobots, robotsTag } from './robots.ts';
 
 const site = 'https://example.org';
 
@@ -82,4 +82,16 @@ describe('robots.txt', () => {
     const text = `User-agent: *\n${`Disallow: /${'*a'.repeat(500)}b\n`.repeat(400)}`;
     expect(allowed(text, `/${'a'.repeat(2_000)}`)).toBe(true);
   });
+});
+
+it.each([
+  ['', true, true],
+  ['noindex, nofollow', false, false],
+  ['none', false, false],
+  ['otherbot: noindex, nofollow', true, true],
+  ['otherbot: noindex, parley: nofollow', true, false],
+  ['Parley: NOINDEX', false, true],
+  ['unavailable_after: 25 Jun 2030 15:00:00 PST, noindex', false, true],
+])('the header X-Robots-Tag %j', (header, isIndexed, isFollowed) => {
+  expect(robotsTag(header)).toEqual({ isIndexed, isFollowed });
 });

@@ -77,6 +77,23 @@ export function allows(
   return longestMatch(allow, path) >= longestMatch(disallow, path);
 }
 
+/** Rules of `X-Robots-Tag` whose value has a colon. */
+const RULES_WITH_VALUES = /^(?:unavailable_after|max-snippet|max-image-preview|max-video-preview)$/;
+
+/** What the header `X-Robots-Tag` says to Parley. The name of a robot counts for all rules up to the next one. */
+export function robotsTag(header: string): { readonly isIndexed: boolean; readonly isFollowed: boolean } {
+  const rules = new Set<string>();
+  let isOwn = true;
+  for (const part of header.toLowerCase().split(',')) {
+    const [, name, rest = ''] = /^\s*([\w-]+)\s*:(.*)$/.exec(part) ?? [];
+    const isRobot = name !== undefined && !RULES_WITH_VALUES.test(name);
+    if (isRobot) isOwn = name === PRODUCT;
+    if (isOwn) rules.add((isRobot ? rest : part).trim());
+  }
+  const has = (rule: string) => rules.has(rule) || rules.has('none');
+  return { isIndexed: !has('noindex'), isFollowed: !has('nofollow') };
+}
+
 function longestMatch(patterns: readonly string[], path: string): number {
   let longest = -1;
   for (const pattern of patterns) if (pattern.length > longest && matches(pattern, path)) longest = pattern.length;

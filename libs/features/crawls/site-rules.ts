@@ -1,4 +1,7 @@
-import { admitText } from '#libs/kernel/text.ts';
+import { gunzipSync } from 'node:zlib';
+
+import { decodeHTML } from 'entities';
+
 import { type Fetcher, FetchError, type OpenedResponse } from '#libs/platform/fetch/index.ts';
 
 import type { Robots } from './crawl.ts';
@@ -81,33 +84,59 @@ export async function readSitemaps(
     seen.add(url);
     const timeoutMs = until - performance.now();
     if (timeoutMs <= 0) break;
-    const { text, locations } = await readSitemap(fetcher, url, { timeoutMs, signal });
-    if (/<sitemapindex[\s>]/.test(text)) waiting.push(...locations);
+    const { isIndex, locations } = await readSitemap(fetcher, url, { timeoutMs, signal });
+    if (isIndex) waiting.push(...locations);
     else urls.push(...locations.slice(0, limit - urls.length));
   }
   return urls;
 }
 
+export interface Sitemap {
+  /** Whether the locations are those of sitemaps. */
+  readonly isIndex: boolean;
+  /** Absolute URLs. */
+  readonly locations: readonly string[];
+}
+
+const NOTHING: Sitemap = { isIndex: false, locations: [] };
+
 async function readSitemap(
   fetcher: Fetcher,
   url: string,
   options: { readonly timeoutMs: number; readonly signal: AbortSignal },
-): Promise<{ readonly text: string; readonly locations: readonly string[] }> {
+): Promise<Sitemap> {
   try {
-    const { status, body } = await fetcher.fetch(url, { ...options, maxBytes: MAX_SITEMAP_BYTES });
-    const text = status === 200 ? new TextDecoder().decode(body) : '';
-    const isXml = text.trimStart().startsWith('<');
-    const locations = isXml
-      ? [...text.matchAll(/<loc>([^<]*)<\/loc>/g)].map(([, location = '']) => unescapeXml(location.trim()))
-      : text.split(/\s+/);
-    return { text: isXml ? admitText(text, 1_000) : '', locations: locations.filter((one) => /^https?:/.test(one)) };
+    const { status, body, url: found } = await fetcher.fetch(url, { ...options, maxBytes: MAX_SITEMAP_BYTES });
+    return status === 200 ? parseSitemap(body, found) : NOTHING;
   } catch (error) {
     options.signal.throwIfAborted();
-    if (error instanceof FetchError) return { text: '', locations: [] };
+    if (error instanceof FetchError) return NOTHING;
     throw error;
   }
 }
 
-function unescapeXml(text: string): string {
-  return text.replaceAll('&apos;', "'").replaceAll('&quot;', '"').replaceAll('&amp;', '&');
+/** Names may have a prefix, URLs may be relative, in CDATA and with any reference to a character, and files may be compressed. */
+export function parseSitemap(bytes: Uint8Array, url: string): Sitemap {
+  const text = new TextDecoder().decode(uncompressed(bytes));
+  const isXml = text.trimStart().startsWith('<');
+  const written = isXml
+    ? [...text.matchAll(/<(?:[\w-]{1,30}:)?loc(?:\s[^<>]{0,200})?>\s*(?:<!\[CDATA\[([^<\]]*)\]\]>|([^<]*))/g)].map(
+        ([, verbatim, escaped = '']) => verbatim ?? decodeHTML(escaped),
+      )
+    : text.split(/\s+/);
+  const locations = written.flatMap((one) => {
+    const given = one.trim();
+    if (given === '' || (!isXml && !/^https?:/i.test(given))) return [];
+    return URL.parse(given, url)?.href ?? [];
+  });
+  return { isIndex: isXml && /<(?:[\w-]{1,30}:)?sitemapindex[\s>]/.test(text), locations };
+}
+
+function uncompressed(bytes: Uint8Array): Uint8Array {
+  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes;
+  try {
+    return gunzipSync(bytes, { maxOutputLength: MAX_SITEMAP_BYTES });
+  } catch {
+    return new Uint8Array();
+  }
 }

@@ -12,6 +12,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { type Fetched, type Fetcher, FetchError } from '#libs/platform/fetch/index.ts';
 
 import type { CrawledPage, FoundUrl, Website } from './crawl.ts';
+import { robotsTag } from './robots.ts';
 
 const PAGE_TIMEOUT_MS = 20_000;
 const MAX_TITLE = 300;
@@ -164,12 +165,8 @@ async function readContent(
   { url, body, contentType, headers }: Fetched,
   { signal, organizationId, documentAt }: VisitOptions,
 ): Promise<PageContent | null> {
-  const type = (contentType ?? 'text/html').split(';', 1)[0]?.trim().toLowerCase();
-  // Rules for other robots, `otherbot: noindex`, are not for Parley.
-  const tag = (headers.get('x-robots-tag') ?? '').toLowerCase();
-  const rules = new Set(tag.split(',').map((rule) => rule.trim().replace(/^parley:\s*/, '')));
-  const isIndexed = !rules.has('noindex') && !rules.has('none');
-  const isFollowed = !rules.has('nofollow') && !rules.has('none');
+  const type = typeOf(contentType, body);
+  const { isIndexed, isFollowed } = robotsTag(headers.get('x-robots-tag') ?? '');
   const file = (as: ContentType): PageContent => ({
     contentType: as,
     body: as === 'application/pdf' ? body : decodeText(body, contentType).text,
@@ -203,6 +200,23 @@ async function readContent(
   }
 }
 
+const PDF_START = 1_024;
+
+/** The declared type; where servers declare none that says something, what the content begins with. */
+export function typeOf(contentType: string | null, body: Uint8Array): string {
+  const declared = (contentType ?? '').split(';', 1)[0]!.trim().toLowerCase();
+  if (declared === 'application/x-pdf') return 'application/pdf';
+  if (
+    declared !== '' &&
+    !/^(?:application|binary)\/(?:x-)?(?:octet-stream|download|force-download|unknown)$/.test(declared)
+  )
+    return declared;
+  const start = Buffer.from(body.buffer, body.byteOffset, Math.min(body.length, PDF_START));
+  if (start.includes('%PDF-')) return 'application/pdf';
+  if (declared === '' || /^\s*<(?:!doctype html|html)/i.test(start.toString())) return 'text/html';
+  return start.includes(0) ? declared : 'text/plain';
+}
+
 function contentOf(
   { page, facts }: { readonly page: Page; readonly facts: DocumentFacts | null },
   header: { readonly isIndexed: boolean; readonly isFollowed: boolean },
@@ -233,7 +247,16 @@ function cut(text: string | null, max: number): string | null {
 
 function fileNameOf(url: string): string | null {
   const name = new URL(url).pathname.split('/').at(-1) ?? '';
-  return name === '' ? null : admitText(name, MAX_TITLE);
+  return name === '' ? null : admitText(decoded(name), MAX_TITLE);
+}
+
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    // Bytes of another encoding than UTF-8.
+    return name;
+  }
 }
 
 function isJson(body: Uint8Array): boolean {

@@ -37,17 +37,31 @@ function resourceTypeOf(mimeType: string): string {
   return mimeType === 'application/xml' || mimeType === 'application/json' ? 'text' : 'other';
 }
 
-const MARKUP: readonly (readonly [RegExp, Detected])[] = [
-  [/<svg[\s>]|<!doctype svg/i, { mime: 'image/svg+xml', ext: 'svg' }],
-  [/<!doctype html|<(html|head|body|script|iframe|title)[\s>]/i, { mime: 'text/html', ext: 'html' }],
-  [/^\s*<\?xml\s/i, { mime: 'application/xml', ext: 'xml' }],
-];
+/** What a file of markup may begin with before its first element. */
+const PREAMBLE = /^(?:\uFEFF|\s|<!--[^]*?-->|<\?xml[^]*?\?>|<!doctype(?![^>]*\b(?:html|svg)\b)[^>]*>)*/i;
+/** The first elements by which the MIME Sniffing Standard knows HTML. */
+const HTML =
+  /^<(?:!doctype\s+html|(?:html|head|body|script|iframe|h1|div|font|table|a|style|title|b|br|p|meta|link|main|article)[\s/>])/i;
+const SVG = /^<(?:!doctype\s+svg|(?:\w{1,20}:)?svg[\s/>])/i;
+const BYTES_OF_PDF = '%PDF-';
+/** Readers of PDF look for its signature in as many bytes. */
+const PDF_START = 1_024;
 
+/** A text is what it begins with: a manual of HTML mentions elements, and is a text. */
 function markupOf(start: Uint8Array): Detected | null {
+  if (Buffer.from(start.subarray(0, PDF_START)).includes(BYTES_OF_PDF) && /^\W*%PDF-/.test(latinOf(start)))
+    return { mime: 'application/pdf', ext: 'pdf' };
   const text = textOf(start);
   if (text === null) return null;
-  for (const [pattern, type] of MARKUP) if (pattern.test(text)) return type;
+  const first = text.replace(PREAMBLE, '');
+  if (SVG.test(first)) return { mime: 'image/svg+xml', ext: 'svg' };
+  if (HTML.test(first)) return { mime: 'text/html', ext: 'html' };
+  if (/^\uFEFF?\s*<\?xml\s/i.test(text)) return { mime: 'application/xml', ext: 'xml' };
   return { mime: 'text/plain', ext: 'txt' };
+}
+
+function latinOf(start: Uint8Array): string {
+  return new TextDecoder('latin1').decode(start.subarray(0, PDF_START));
 }
 
 /** As UTF-16 with its mark, else as UTF-8 or a legacy charset; null for what has control characters that texts lack. */

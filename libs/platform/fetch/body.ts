@@ -83,11 +83,14 @@ export function tooLarge(maxBytes: number): TransferError {
   return new TransferError('too_large', `the response has more than ${maxBytes} bytes`);
 }
 
+const CODINGS = new Set(['gzip', 'x-gzip', 'deflate', 'br', 'zstd', 'compress', 'x-compress']);
+
 function codingsOf(contentEncoding: string): readonly string[] {
   const codings = contentEncoding
     .split(',')
     .map((coding) => coding.trim().toLowerCase())
-    .filter((coding) => coding !== '' && coding !== 'identity');
+    // As in browsers: servers write charsets and words of their own here, and send what they say elsewhere.
+    .filter((coding) => CODINGS.has(coding));
   if (codings.length > MAX_CODINGS)
     throw new TransferError('decode_failed', 'the response is compressed too many times');
   return codings;

@@ -46,6 +46,7 @@ const codings: Readonly<Record<string, (text: string) => Buffer>> = {
   deflate: (text) => zlib.deflateSync(text),
   br: (text) => zlib.brotliCompressSync(text),
   zstd: (text) => zlib.zstdCompressSync(text),
+  'utf-8': (text) => Buffer.from(text),
   'deflate, identity, br': (text) => zlib.brotliCompressSync(zlib.deflateRawSync(text)),
 };
 

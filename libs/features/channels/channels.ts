@@ -48,7 +48,7 @@ import {
 } from './channel/channel.ts';
 import { Drafts } from './interaction/drafts.ts';
 import { InteractionCommands } from './interaction/interaction.commands.ts';
-import { parseInteractionId } from './interaction/interaction.id.ts';
+import { type InteractionRef, parseInteractionId } from './interaction/interaction.id.ts';
 import type { InteractionDirectory } from './interaction/interaction.requests.ts';
 import { type ChannelStream, decideArchive } from './interaction/interaction.ts';
 import { openBefore } from './interaction/reads/past.ts';
@@ -206,6 +206,19 @@ export class Channels {
   /** What a message does to runs that answer earlier ones, as the log of its channel has it now. */
   async runConcurrency(context: CommandContext, id: EntityId): Promise<RunConcurrency> {
     return (await this.#current(context, id))?.runConcurrency ?? 'queue';
+  }
+
+  /** The incomplete interaction of a span, as the log of its channel has it now; null if there is none. */
+  async openInteraction(
+    { commandId, organizationId, actor, at }: CommandContext,
+    channelId: EntityId,
+    spanId: string,
+  ): Promise<InteractionRef | null> {
+    const context = { commandId, organizationId, actor, at };
+    const result = await this.#handler.handle(channelId, context, () => accept());
+    if (!result.ok || result.state.channel?.organizationId !== organizationId) return null;
+    const found = Object.values(result.state.interactions.open).find((one) => one.spanId === spanId);
+    return found === undefined ? null : { channelId, sequence: found.sequence };
   }
 
   /** Channels that match the filter, newest first. */

@@ -142,29 +142,14 @@ export class RunInChannel {
 
   /** The response, if it was posted and is not complete. */
   async openResponse(): Promise<InteractionRef | null> {
-    const { organizationId, channelId, spanId, asked } = this.#run;
+    const { channelId, asked } = this.#run;
     if (asked !== null) return null;
-    const shown = { reader: null, includeIncomplete: true };
-    const span = this.spanOf('response');
-    for (const document of await this.#answering.channels.queries.descendants(
-      organizationId,
-      channelId,
-      spanId,
-      shown,
-    )) {
-      const found = JSON.parse(document.toString()) as { id: string; span_id: string; complete: boolean };
-      if (found.span_id === span) return found.complete ? null : parseInteractionId(found.id);
-    }
-    return null;
+    return this.#answering.channels.openInteraction(this.#context('look'), channelId, this.spanOf('response'));
   }
 
   /** What subscribers have seen of a response that is not complete. */
-  async draftOf(ref: InteractionRef): Promise<string> {
-    const { organizationId, channelId } = this.#run;
-    const id = interactionId(ref);
-    const drafts = await this.#answering.channels.drafts.current(organizationId, channelId);
-    const snapshots = drafts.map(({ json }) => JSON.parse(json) as { interaction_id?: string; text?: string });
-    return snapshots.find(({ interaction_id }) => interaction_id === id)?.text ?? '';
+  draftOf(ref: InteractionRef): Promise<string> {
+    return this.#answering.channels.drafts.textOf(this.#run.organizationId, ref);
   }
 
   /** @param offset length that the draft has; null replaces it */

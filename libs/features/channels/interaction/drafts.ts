@@ -103,14 +103,26 @@ export class Drafts {
 
   /** The drafts of a channel as snapshot frames. */
   async current(organizationId: EntityId, channelId: EntityId): Promise<LiveValue[]> {
+    return (await this.#all(organizationId, channelId)).map(({ sequence, flags, text }) => {
+      const id = interactionId({ channelId, sequence });
+      return { flags, key: draftKey(id), json: snapshotJson(id, text) };
+    });
+  }
+
+  /** The draft of an interaction; empty if it has none. */
+  async textOf(organizationId: EntityId, { channelId, sequence }: InteractionRef): Promise<string> {
+    const drafts = await this.#all(organizationId, channelId);
+    return drafts.find((one) => one.sequence === sequence)?.text ?? '';
+  }
+
+  async #all(organizationId: EntityId, channelId: EntityId) {
     const { lengths, textPrefix } = draftKeys(organizationId, channelId);
     const call = { name: 'parley_drafts_all_v1', keys: [lengths], args: [textPrefix] };
     const [reply] = await this.#functions.callAll([call]);
     const words = allReply.parse(reply);
     return Array.from({ length: words.length / 3 }, (_, index) => {
       const [sequence, flags, text = ''] = words.slice(3 * index, 3 * index + 3);
-      const id = interactionId({ channelId, sequence: Number(sequence) as ChannelSequence });
-      return { flags: Number(flags), key: draftKey(id), json: snapshotJson(id, text) };
+      return { sequence: Number(sequence) as ChannelSequence, flags: Number(flags), text };
     });
   }
 

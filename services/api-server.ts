@@ -16,6 +16,22 @@ const DESCRIPTION = `Conversations of people and AI agents, and what the agents 
 
 Authenticate with \`Authorization: Bearer <key>\`. \`/asyncapi.json\` describes the frames of websockets and event streams, \`/health/ready\` the state of the server.`;
 
+const TAGS = {
+  organizations: 'Tenants: everything else belongs to one of them',
+  users: 'People of an organization',
+  keys: 'API keys, with scopes and an optional expiry',
+  'token-issuers': 'Identity providers whose tokens members of the organization may use',
+  channels: 'Conversations of people and agents, and their participants',
+  interactions: 'Messages, tool calls and notifications of a channel, with reactions',
+  knowledge: 'Graphs of facts with their sources',
+  documents: 'Texts that a graph learns from',
+  crawls: 'Websites that a graph learns from',
+  media: 'Files, with previews and resumable uploads',
+  reports: 'Answers to questions, from the facts of a graph',
+  agents: 'Participants that answer, by a model or by a program of their own',
+  runs: 'How an agent came to its answer',
+};
+
 /** Builds an HTTP server that authenticates by API keys. It does not listen yet; `stop` closes it. */
 export async function buildApiServer(
   { platform, features }: RoleContext,
@@ -40,6 +56,7 @@ export async function buildApiServer(
       title: 'Parley',
       version: VERSION,
       description: DESCRIPTION,
+      tags: TAGS,
     },
     corsOrigins: config.corsOrigins,
     trustedProxies: config.trustedProxies,

@@ -17,7 +17,7 @@ import { CliError } from './errors.ts';
 import type { Row } from './output.ts';
 
 type ApiKey = components['schemas']['ApiKey'];
-type NewKey = components['schemas']['NewApiKey'];
+type NewKey = components['schemas']['CreatedApiKey'];
 type Principal = NewKey['principal'];
 
 interface CreateOptions extends OrganizationOptions {

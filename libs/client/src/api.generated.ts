@@ -8,10 +8,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List agents, newest first; without personal ones, unless they are asked for */
+        /**
+         * List agents, newest first; without personal ones, unless they are asked for
+         * @description List agents, newest first; without personal ones, unless they are asked for
+         */
         get: operations["listAgents"];
         put?: never;
-        /** Create an agent */
+        /**
+         * Create an agent
+         * @description Create an agent
+         */
         post: operations["createAgent"];
         delete?: never;
         options?: never;
@@ -26,14 +32,20 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read an agent */
+        /**
+         * Read an agent
+         * @description Read an agent
+         */
         get: operations["getAgent"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
-        /** Change an agent: absent fields stay as they are, null gives a field its default */
+        /**
+         * Change an agent: absent fields stay as they are, null gives a field its default
+         * @description Change an agent: absent fields stay as they are, null gives a field its default
+         */
         patch: operations["updateAgent"];
         trace?: never;
     };
@@ -46,7 +58,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Activate a deactivated agent */
+        /**
+         * Activate a deactivated agent
+         * @description Activate a deactivated agent
+         */
         post: operations["activateAgent"];
         delete?: never;
         options?: never;
@@ -63,7 +78,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Deactivate an agent: it joins no channels and answers nothing until it is activated */
+        /**
+         * Deactivate an agent: it joins no channels and answers nothing until it is activated
+         * @description Deactivate an agent: it joins no channels and answers nothing until it is activated
+         */
         post: operations["deactivateAgent"];
         delete?: never;
         options?: never;
@@ -78,7 +96,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Follow the changes of an agent */
+        /**
+         * Follow the changes of an agent
+         * @description Follow the changes of an agent
+         */
         get: operations["streamAgentEvents"];
         put?: never;
         post?: never;
@@ -95,7 +116,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Follow the invocations of an external agent, with a key of its own */
+        /**
+         * Follow the invocations of an external agent, with a key of its own
+         * @description Follow the invocations of an external agent, with a key of its own
+         */
         get: operations["streamAgentInvocations"];
         put?: never;
         post?: never;
@@ -172,7 +196,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Ask the tool servers of an agent which tools it has, and which are left out */
+        /**
+         * Ask the tool servers of an agent which tools it has, and which are left out
+         * @description Ask the tool servers of an agent which tools it has, and which are left out
+         */
         get: operations["listAgentTools"];
         put?: never;
         post?: never;
@@ -191,7 +218,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Set the webhook of an external agent, with a new secret, or remove it */
+        /**
+         * Set the webhook of an external agent, with a new secret, or remove it
+         * @description Set the webhook of an external agent, with a new secret, or remove it
+         */
         post: operations["setAgentWebhook"];
         delete?: never;
         options?: never;
@@ -206,10 +236,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List channels, newest first */
+        /**
+         * List channels, newest first
+         * @description List channels, newest first
+         */
         get: operations["listChannels"];
         put?: never;
-        /** Create a channel or a thread */
+        /**
+         * Create a channel or a thread
+         * @description Create a channel or a thread
+         */
         post: operations["createChannel"];
         delete?: never;
         options?: never;
@@ -224,14 +260,20 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a channel in its current state, or at a point in its history */
+        /**
+         * Read a channel in its current state, or at a point in its history
+         * @description Read a channel in its current state, or at a point in its history
+         */
         get: operations["getChannel"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
-        /** Update a channel of the organization */
+        /**
+         * Update a channel of the organization
+         * @description Update a channel of the organization
+         */
         patch: operations["updateChannel"];
         trace?: never;
     };
@@ -282,10 +324,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List a channel's interactions, by sequence */
+        /**
+         * List a channel's interactions, by sequence
+         * @description List a channel's interactions, by sequence
+         */
         get: operations["listInteractions"];
         put?: never;
-        /** Post an interaction, complete or to be completed later */
+        /**
+         * Post an interaction, complete or to be completed later
+         * @description Post an interaction, complete or to be completed later
+         */
         post: operations["postInteraction"];
         delete?: never;
         options?: never;
@@ -300,7 +348,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List which agents were asked to answer which messages of a channel, and why; newest first */
+        /**
+         * List which agents were asked to answer which messages of a channel, and why; newest first
+         * @description List which agents were asked to answer which messages of a channel, and why; newest first
+         */
         get: operations["listInvocations"];
         put?: never;
         post?: never;
@@ -317,10 +368,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the participants of a channel, with the ids of their records */
+        /**
+         * List the participants of a channel, with the ids of their records
+         * @description List the participants of a channel, with the ids of their records
+         */
         get: operations["listChannelParticipants"];
         put?: never;
-        /** Add a participant, with the details it has now; has no effect if the user or agent already participates */
+        /**
+         * Add a participant, with the details it has now; has no effect if the user or agent already participates
+         * @description Add a participant, with the details it has now; has no effect if the user or agent already participates
+         */
         post: operations["addChannelParticipant"];
         delete?: never;
         options?: never;
@@ -338,7 +395,10 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Remove a participant */
+        /**
+         * Remove a participant
+         * @description Remove a participant
+         */
         delete: operations["removeChannelParticipant"];
         options?: never;
         head?: never;
@@ -374,7 +434,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Alias of `createWebsocketTicket` */
+        /**
+         * Alias of `createWebsocketTicket`
+         * @description Alias of `createWebsocketTicket`
+         */
         post: operations["createWebsocketTicketAlias"];
         delete?: never;
         options?: never;
@@ -389,10 +452,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List crawls, newest first */
+        /**
+         * List crawls, newest first
+         * @description List crawls, newest first
+         */
         get: operations["listCrawls"];
         put?: never;
-        /** Crawl a website: its pages become documents, from which the knowledge graph learns */
+        /**
+         * Crawl a website: its pages become documents, from which the knowledge graph learns
+         * @description Crawl a website: its pages become documents, from which the knowledge graph learns
+         */
         post: operations["createCrawl"];
         delete?: never;
         options?: never;
@@ -407,11 +476,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a crawl */
+        /**
+         * Read a crawl
+         * @description Read a crawl
+         */
         get: operations["getCrawl"];
         put?: never;
         post?: never;
-        /** Deactivate a crawl permanently: a scan under way is cancelled, and documents stay */
+        /**
+         * Deactivate a crawl permanently: a scan under way is cancelled, and documents stay
+         * @description Deactivate a crawl permanently: a scan under way is cancelled, and documents stay
+         */
         delete: operations["deactivateCrawl"];
         options?: never;
         head?: never;
@@ -427,7 +502,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Cancel the scan under way; its pages stay */
+        /**
+         * Cancel the scan under way; its pages stay
+         * @description Cancel the scan under way; its pages stay
+         */
         post: operations["cancelCrawl"];
         delete?: never;
         options?: never;
@@ -442,7 +520,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Follow a crawl: its events as server-sent events, until the scan has ended */
+        /**
+         * Follow a crawl: its events as server-sent events, until the scan has ended
+         * @description Follow a crawl: its events as server-sent events, until the scan has ended
+         */
         get: operations["streamCrawlEvents"];
         put?: never;
         post?: never;
@@ -461,7 +542,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Crawl again: documents change where pages have changed, and are deleted where pages are gone */
+        /**
+         * Crawl again: documents change where pages have changed, and are deleted where pages are gone
+         * @description Crawl again: documents change where pages have changed, and are deleted where pages are gone
+         */
         post: operations["rescanCrawl"];
         delete?: never;
         options?: never;
@@ -476,7 +560,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List documents, newest first */
+        /**
+         * List documents, newest first
+         * @description List documents, newest first
+         */
         get: operations["listDocuments"];
         put?: never;
         /**
@@ -497,11 +584,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a document */
+        /**
+         * Read a document
+         * @description Read a document
+         */
         get: operations["getDocument"];
         put?: never;
         post?: never;
-        /** Delete a document; its facts are withdrawn from the graph */
+        /**
+         * Delete a document; its facts are withdrawn from the graph
+         * @description Delete a document; its facts are withdrawn from the graph
+         */
         delete: operations["deleteDocument"];
         options?: never;
         head?: never;
@@ -575,7 +668,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read an interaction */
+        /**
+         * Read an interaction
+         * @description Read an interaction
+         */
         get: operations["getInteraction"];
         put?: never;
         post?: never;
@@ -594,7 +690,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Complete an incomplete interaction */
+        /**
+         * Complete an incomplete interaction
+         * @description Complete an incomplete interaction
+         */
         post: operations["completeInteraction"];
         delete?: never;
         options?: never;
@@ -611,7 +710,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Add content to an incomplete interaction */
+        /**
+         * Add content to an incomplete interaction
+         * @description Add content to an incomplete interaction
+         */
         post: operations["appendInteractionContent"];
         delete?: never;
         options?: never;
@@ -648,7 +750,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Fail an incomplete interaction */
+        /**
+         * Fail an incomplete interaction
+         * @description Fail an incomplete interaction
+         */
         post: operations["failInteraction"];
         delete?: never;
         options?: never;
@@ -665,7 +770,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Dismiss the mention-invite prompt of a message that the calling user sent */
+        /**
+         * Dismiss the mention-invite prompt of a message that the calling user sent
+         * @description Dismiss the mention-invite prompt of a message that the calling user sent
+         */
         post: operations["dismissMentionInvitePrompt"];
         delete?: never;
         options?: never;
@@ -681,10 +789,16 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** React to an interaction, as the calling user or as an agent */
+        /**
+         * React to an interaction, as the calling user or as an agent
+         * @description React to an interaction, as the calling user or as an agent
+         */
         put: operations["addReaction"];
         post?: never;
-        /** Remove a reaction of the calling user or of an agent */
+        /**
+         * Remove a reaction of the calling user or of an agent
+         * @description Remove a reaction of the calling user or of an agent
+         */
         delete: operations["removeReaction"];
         options?: never;
         head?: never;
@@ -700,7 +814,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Record that an agent has read a user's message; repetitions have no effect */
+        /**
+         * Record that an agent has read a user's message; repetitions have no effect
+         * @description Record that an agent has read a user's message; repetitions have no effect
+         */
         post: operations["recordReadReceipt"];
         delete?: never;
         options?: never;
@@ -715,7 +832,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List API keys, newest first */
+        /**
+         * List API keys, newest first
+         * @description List API keys, newest first
+         */
         get: operations["listKeys"];
         put?: never;
         /**
@@ -736,7 +856,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read an API key, without its secret */
+        /**
+         * Read an API key, without its secret
+         * @description Read an API key, without its secret
+         */
         get: operations["getKey"];
         put?: never;
         post?: never;
@@ -793,10 +916,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List knowledge graphs, newest first */
+        /**
+         * List knowledge graphs, newest first
+         * @description List knowledge graphs, newest first
+         */
         get: operations["listKnowledgeGraphs"];
         put?: never;
-        /** Create an empty knowledge graph */
+        /**
+         * Create an empty knowledge graph
+         * @description Create an empty knowledge graph
+         */
         post: operations["createKnowledgeGraph"];
         delete?: never;
         options?: never;
@@ -811,15 +940,24 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a knowledge graph in its current state, or at a point in its history */
+        /**
+         * Read a knowledge graph in its current state, or at a point in its history
+         * @description Read a knowledge graph in its current state, or at a point in its history
+         */
         get: operations["getKnowledgeGraph"];
         put?: never;
         post?: never;
-        /** Delete a knowledge graph permanently, with its documents */
+        /**
+         * Delete a knowledge graph permanently, with its documents
+         * @description Delete a knowledge graph permanently, with its documents
+         */
         delete: operations["deleteKnowledgeGraph"];
         options?: never;
         head?: never;
-        /** Rename or describe a knowledge graph */
+        /**
+         * Rename or describe a knowledge graph
+         * @description Rename or describe a knowledge graph
+         */
         patch: operations["updateKnowledgeGraph"];
         trace?: never;
     };
@@ -890,10 +1028,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List media items, newest first */
+        /**
+         * List media items, newest first
+         * @description List media items, newest first
+         */
         get: operations["listMedia"];
         put?: never;
-        /** Create a media item: its file is fetched and processed */
+        /**
+         * Create a media item: its file is fetched and processed
+         * @description Create a media item: its file is fetched and processed
+         */
         post: operations["createMedia"];
         delete?: never;
         options?: never;
@@ -908,11 +1052,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a media item */
+        /**
+         * Read a media item
+         * @description Read a media item
+         */
         get: operations["getMedia"];
         put?: never;
         post?: never;
-        /** Delete a media item: the addresses of its files answer 404 from then on */
+        /**
+         * Delete a media item: the addresses of its files answer 404 from then on
+         * @description Delete a media item: the addresses of its files answer 404 from then on
+         */
         delete: operations["deleteMedia"];
         options?: never;
         head?: never;
@@ -926,7 +1076,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a file by its signed address, which expires; with ranges */
+        /**
+         * Read a file by its signed address, which expires; with ranges
+         * @description Read a file by its signed address, which expires; with ranges
+         */
         get: operations["getMediaFile"];
         put?: never;
         post?: never;
@@ -970,11 +1123,17 @@ export interface paths {
         get: operations["getMediaUpload"];
         put?: never;
         post?: never;
-        /** Cancel a resumable upload; the media item of a complete one stays */
+        /**
+         * Cancel a resumable upload; the media item of a complete one stays
+         * @description Cancel a resumable upload; the media item of a complete one stays
+         */
         delete: operations["cancelMediaUpload"];
         options?: never;
         head?: never;
-        /** Continue a resumable upload at its offset; the last part creates the media item with the same id */
+        /**
+         * Continue a resumable upload at its offset; the last part creates the media item with the same id
+         * @description Continue a resumable upload at its offset; the last part creates the media item with the same id
+         */
         patch: operations["continueMediaUpload"];
         trace?: never;
     };
@@ -985,10 +1144,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List all organizations, newest first */
+        /**
+         * List all organizations, newest first
+         * @description List all organizations, newest first
+         */
         get: operations["listOrganizations"];
         put?: never;
-        /** Create an organization */
+        /**
+         * Create an organization
+         * @description Create an organization
+         */
         post: operations["createOrganization"];
         delete?: never;
         options?: never;
@@ -1003,14 +1168,20 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read your organization, or with the scope `platform` any organization */
+        /**
+         * Read your organization, or with the scope `platform` any organization
+         * @description Read your organization, or with the scope `platform` any organization
+         */
         get: operations["getOrganization"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
-        /** Update your organization, or with the scope `platform` any organization */
+        /**
+         * Update your organization, or with the scope `platform` any organization
+         * @description Update your organization, or with the scope `platform` any organization
+         */
         patch: operations["updateOrganization"];
         trace?: never;
     };
@@ -1021,10 +1192,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List reports, newest first */
+        /**
+         * List reports, newest first
+         * @description List reports, newest first
+         */
         get: operations["listReports"];
         put?: never;
-        /** Research a question in a knowledge graph, and write a report on it */
+        /**
+         * Research a question in a knowledge graph, and write a report on it
+         * @description Research a question in a knowledge graph, and write a report on it
+         */
         post: operations["createReport"];
         delete?: never;
         options?: never;
@@ -1039,7 +1216,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a report */
+        /**
+         * Read a report
+         * @description Read a report
+         */
         get: operations["getReport"];
         put?: never;
         post?: never;
@@ -1058,7 +1238,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Cancel a report that is not written yet */
+        /**
+         * Cancel a report that is not written yet
+         * @description Cancel a report that is not written yet
+         */
         post: operations["cancelReport"];
         delete?: never;
         options?: never;
@@ -1073,7 +1256,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Follow the research of a report */
+        /**
+         * Follow the research of a report
+         * @description Follow the research of a report
+         */
         get: operations["streamReportEvents"];
         put?: never;
         post?: never;
@@ -1090,7 +1276,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a run of an agent, with its steps */
+        /**
+         * Read a run of an agent, with its steps
+         * @description Read a run of an agent, with its steps
+         */
         get: operations["getRun"];
         put?: never;
         post?: never;
@@ -1109,7 +1298,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Cancel a run; the text that was written so far is kept */
+        /**
+         * Cancel a run; the text that was written so far is kept
+         * @description Cancel a run; the text that was written so far is kept
+         */
         post: operations["cancelRun"];
         delete?: never;
         options?: never;
@@ -1124,7 +1316,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read what an external agent is to answer */
+        /**
+         * Read what an external agent is to answer
+         * @description Read what an external agent is to answer
+         */
         get: operations["getRunConversation"];
         put?: never;
         post?: never;
@@ -1163,7 +1358,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Fail a run; its draft is kept as the response. Repeating it has no effect */
+        /**
+         * Fail a run; its draft is kept as the response. Repeating it has no effect
+         * @description Fail a run; its draft is kept as the response. Repeating it has no effect
+         */
         post: operations["failRun"];
         delete?: never;
         options?: never;
@@ -1180,7 +1378,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Answer a run; the response replaces its draft. Repeating it has no effect */
+        /**
+         * Answer a run; the response replaces its draft. Repeating it has no effect
+         * @description Answer a run; the response replaces its draft. Repeating it has no effect
+         */
         post: operations["answerRun"];
         delete?: never;
         options?: never;
@@ -1195,7 +1396,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List token issuers, newest first */
+        /**
+         * List token issuers, newest first
+         * @description List token issuers, newest first
+         */
         get: operations["listTokenIssuers"];
         put?: never;
         /**
@@ -1216,15 +1420,24 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a token issuer */
+        /**
+         * Read a token issuer
+         * @description Read a token issuer
+         */
         get: operations["getTokenIssuer"];
         put?: never;
         post?: never;
-        /** Delete a token issuer; all of its tokens are refused from then on */
+        /**
+         * Delete a token issuer; all of its tokens are refused from then on
+         * @description Delete a token issuer; all of its tokens are refused from then on
+         */
         delete: operations["deleteTokenIssuer"];
         options?: never;
         head?: never;
-        /** Update a token issuer; tokens that a removed key signed are refused from then on */
+        /**
+         * Update a token issuer; tokens that a removed key signed are refused from then on
+         * @description Update a token issuer; tokens that a removed key signed are refused from then on
+         */
         patch: operations["updateTokenIssuer"];
         trace?: never;
     };
@@ -1235,10 +1448,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List users, newest first */
+        /**
+         * List users, newest first
+         * @description List users, newest first
+         */
         get: operations["listUsers"];
         put?: never;
-        /** Create a user */
+        /**
+         * Create a user
+         * @description Create a user
+         */
         post: operations["createUser"];
         delete?: never;
         options?: never;
@@ -1253,15 +1472,24 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a user */
+        /**
+         * Read a user
+         * @description Read a user
+         */
         get: operations["getUser"];
         put?: never;
         post?: never;
-        /** Deactivate a user permanently; its API keys stop working immediately */
+        /**
+         * Deactivate a user permanently; its API keys stop working immediately
+         * @description Deactivate a user permanently; its API keys stop working immediately
+         */
         delete: operations["deactivateUser"];
         options?: never;
         head?: never;
-        /** Update a user */
+        /**
+         * Update a user
+         * @description Update a user
+         */
         patch: operations["updateUser"];
         trace?: never;
     };
@@ -1274,7 +1502,8 @@ export interface components {
             agent_capabilities: string | null;
             agent_handle: string | null;
             allow_html_responses: boolean;
-            category: ("business_owner" | "co_founder" | "marketing" | "sales" | "operations" | "research" | "freelancer" | "influencers" | "gig_economy" | "companies" | "brands" | "community_leader" | "developer" | "education" | "personal" | "alliance" | "solo_preneur" | "content_creator" | "consultant" | "tech_startup" | "agent_creator") | null;
+            category: components["schemas"]["AgentCategory"] | null;
+            /** Format: date-time */
             created: string;
             description: string;
             features: components["schemas"]["AgentFeatures"];
@@ -1301,6 +1530,7 @@ export interface components {
                 [key: string]: unknown;
             };
             model_name: string | null;
+            /** Format: date-time */
             modified: string;
             name: string;
             /** @description Null in frames */
@@ -1313,8 +1543,7 @@ export interface components {
             /** @default  */
             personality: string;
             point_of_interest: components["schemas"]["PointOfInterest"] | null;
-            /** @enum {string} */
-            runtime: "parley" | "external";
+            runtime: components["schemas"]["AgentRuntime"];
             tools: string[] | null;
             use_default_temperature: boolean;
             /** @default jqcCZkN6Knx8BJ5TBdYR */
@@ -1323,13 +1552,15 @@ export interface components {
             webhook_url: string | null;
             website: string | null;
         };
+        /** @enum {string} */
+        AgentCategory: "business_owner" | "co_founder" | "marketing" | "sales" | "operations" | "research" | "freelancer" | "influencers" | "gig_economy" | "companies" | "brands" | "community_leader" | "developer" | "education" | "personal" | "alliance" | "solo_preneur" | "content_creator" | "consultant" | "tech_startup" | "agent_creator";
         AgentCreateInput: {
             agent_address?: string | null;
             agent_capabilities?: string | null;
             agent_handle?: string | null;
             /** @description Whether clients may render the HTML of its answers; otherwise they escape it */
             allow_html_responses?: boolean | null;
-            category?: ("business_owner" | "co_founder" | "marketing" | "sales" | "operations" | "research" | "freelancer" | "influencers" | "gig_economy" | "companies" | "brands" | "community_leader" | "developer" | "education" | "personal" | "alliance" | "solo_preneur" | "content_creator" | "consultant" | "tech_startup" | "agent_creator") | null;
+            category?: components["schemas"]["AgentCategory"] | null;
             description?: string | null;
             features?: components["schemas"]["AgentFeatureChangesInput"] | null;
             images?: {
@@ -1353,7 +1584,7 @@ export interface components {
             personality?: string | null;
             point_of_interest?: components["schemas"]["NewPointOfInterestInput"] | null;
             /** @description What answers for the agent: `parley` (default), or, with `external`, its team over the API */
-            runtime?: ("parley" | "external") | null;
+            runtime?: components["schemas"]["AgentRuntime"] | null;
             /** @description The only tools that the agent may use; default: all that its features allow */
             tools?: string[] | null;
             /** @description Whether the model endpoint's own default is used, and `logic_model_temperature` is not sent */
@@ -1396,6 +1627,8 @@ export interface components {
             sms: boolean;
             widget_enabled: boolean;
         };
+        /** @enum {string} */
+        AgentInvocationBehavior: "at_mentions_only" | "all_messages" | "all_messages_personal_agent" | "intelligent";
         AgentPage: {
             items: components["schemas"]["Agent"][];
             meta: components["schemas"]["PageMeta"];
@@ -1434,8 +1667,11 @@ export interface components {
             id: string;
             interaction_id: string;
             message_event_id: string;
+            /** Format: date-time */
             read_at: string;
         };
+        /** @enum {string} */
+        AgentRuntime: "parley" | "external";
         AgentTool: {
             description: string;
             /** @description Whether Parley makes a call again whose outcome it does not know */
@@ -1468,7 +1704,7 @@ export interface components {
             agent_handle?: string | null;
             /** @description Whether clients may render the HTML of its answers; otherwise they escape it */
             allow_html_responses?: boolean | null;
-            category?: ("business_owner" | "co_founder" | "marketing" | "sales" | "operations" | "research" | "freelancer" | "influencers" | "gig_economy" | "companies" | "brands" | "community_leader" | "developer" | "education" | "personal" | "alliance" | "solo_preneur" | "content_creator" | "consultant" | "tech_startup" | "agent_creator") | null;
+            category?: components["schemas"]["AgentCategory"] | null;
             description?: string | null;
             features?: components["schemas"]["AgentFeatureChangesInput"] | null;
             images?: {
@@ -1492,7 +1728,7 @@ export interface components {
             personality?: string | null;
             point_of_interest?: components["schemas"]["NewPointOfInterestInput"] | null;
             /** @description What answers for the agent: `parley` (default), or, with `external`, its team over the API */
-            runtime?: ("parley" | "external") | null;
+            runtime?: components["schemas"]["AgentRuntime"] | null;
             /** @description The only tools that the agent may use; default: all that its features allow */
             tools?: string[] | null;
             /** @description Whether the model endpoint's own default is used, and `logic_model_temperature` is not sent */
@@ -1510,8 +1746,8 @@ export interface components {
             url: string | null;
         };
         ApiKey: {
-            /** @enum {string} */
-            access: "organization" | "participation";
+            access: components["schemas"]["KeyAccess"];
+            /** Format: date-time */
             created_at: string;
             /** @description Expiry of the key, or the end of its grace period */
             expires_at: string | null;
@@ -1522,21 +1758,19 @@ export interface components {
             organization_id: string;
             principal: {
                 id: string;
-                /** @enum {string} */
-                type: "user" | "service";
+                type: components["schemas"]["PrincipalType"];
             };
             revoked_at: string | null;
             rotated_from: string | null;
             rotated_to: string | null;
-            scopes: ("read" | "write" | "impersonate" | "agent" | "admin" | "platform")[];
+            scopes: components["schemas"]["KeyScope"][];
         };
         ApiKeyCreateInput: {
             /**
              * @description `participation`: only the channels in which its user takes part, with the scopes `read` and `write` alone. `organization`: everything in the organization
              * @default organization
-             * @enum {string}
              */
-            access?: "organization" | "participation";
+            access?: components["schemas"]["KeyAccess"];
             /** @description Expiry of the key; must be in the future, and no later than that of the calling key, which is the default. Null: the key does not expire */
             expires_at?: string | null;
             /** @description Purpose of the key */
@@ -1546,11 +1780,10 @@ export interface components {
             /** @description The user of the organization, or the service, that the key authenticates. Default: the caller */
             principal?: {
                 id: string;
-                /** @enum {string} */
-                type: "user" | "service";
+                type: components["schemas"]["PrincipalType"];
             };
             /** @description Must be scopes of the calling key. `impersonate` allows acting as other users and agents, `agent` answering as the external agent whose id is that of the service */
-            scopes: ("read" | "write" | "impersonate" | "agent" | "admin" | "platform")[];
+            scopes: components["schemas"]["KeyScope"][];
         };
         ApiKeyPage: {
             items: components["schemas"]["ApiKey"][];
@@ -1619,7 +1852,8 @@ export interface components {
             agent_capabilities: string | null;
             agent_handle: string | null;
             allow_html_responses: boolean;
-            category: ("business_owner" | "co_founder" | "marketing" | "sales" | "operations" | "research" | "freelancer" | "influencers" | "gig_economy" | "companies" | "brands" | "community_leader" | "developer" | "education" | "personal" | "alliance" | "solo_preneur" | "content_creator" | "consultant" | "tech_startup" | "agent_creator") | null;
+            category: components["schemas"]["AgentCategory"] | null;
+            /** Format: date-time */
             created: string;
             description: string;
             features: components["schemas"]["AgentFeatures"];
@@ -1646,6 +1880,7 @@ export interface components {
                 [key: string]: unknown;
             };
             model_name: string | null;
+            /** Format: date-time */
             modified: string;
             name: string;
             /** @description Null in frames */
@@ -1658,8 +1893,7 @@ export interface components {
             /** @default  */
             personality: string;
             point_of_interest: components["schemas"]["PointOfInterest"] | null;
-            /** @enum {string} */
-            runtime: "parley" | "external";
+            runtime: components["schemas"]["AgentRuntime"];
             /** @description What was found at the `mcp_servers` that the request sets */
             tool_servers?: components["schemas"]["AgentToolServer"][];
             tools: string[] | null;
@@ -1671,14 +1905,15 @@ export interface components {
             website: string | null;
         };
         Channel: {
-            agent_invocation_behavior: ("at_mentions_only" | "all_messages" | "all_messages_personal_agent" | "intelligent") | null;
-            /** @enum {string} */
-            channel_type: "chat" | "collaboration" | "multi_org_chat" | "thread";
+            agent_invocation_behavior: components["schemas"]["AgentInvocationBehavior"] | null;
+            channel_type: components["schemas"]["ChannelType"];
+            /** Format: date-time */
             created_at: string;
             id: string;
             meta_data: {
                 [key: string]: unknown;
             } | null;
+            /** Format: date-time */
             modified: string;
             name: string;
             origin_message_id: string | null;
@@ -1687,18 +1922,14 @@ export interface components {
             parent_channel_id: string | null;
             participants: components["schemas"]["ChannelParticipant"][];
             /** @description What a message of a user does to runs that answer earlier ones: with `queue`, and null, it is answered after them; `restart` cancels them */
-            run_concurrency: ("queue" | "restart") | null;
-            source: ("app_main" | "app_two" | "app_three" | "health") | null;
-            /** @enum {string} */
-            type: "websocket" | "messenger_a" | "messenger_b" | "messenger_c" | "sms";
+            run_concurrency: components["schemas"]["RunConcurrency"] | null;
+            source: components["schemas"]["ChannelSource"] | null;
+            type: components["schemas"]["CommunicationType"];
         };
         ChannelCreateInput: {
-            agent_invocation_behavior?: ("at_mentions_only" | "all_messages" | "all_messages_personal_agent" | "intelligent") | null;
-            /**
-             * @description Default: `thread` with a `parent_channel_id`, otherwise `chat`
-             * @enum {string}
-             */
-            channel_type?: "chat" | "collaboration" | "multi_org_chat" | "thread";
+            agent_invocation_behavior?: components["schemas"]["AgentInvocationBehavior"] | null;
+            /** @description Default: `thread` with a `parent_channel_id`, otherwise `chat` */
+            channel_type?: components["schemas"]["ChannelType"];
             meta_data?: {
                 [key: string]: unknown;
             } | null;
@@ -1710,13 +1941,10 @@ export interface components {
             /** @description Default: the calling user */
             participants?: components["schemas"]["NewChannelParticipantInput"][];
             /** @description What a message of a user does to runs that answer earlier ones: with `queue`, and null, it is answered after them; `restart` cancels them */
-            run_concurrency?: ("queue" | "restart") | null;
-            source?: ("app_main" | "app_two" | "app_three" | "health") | null;
-            /**
-             * @default websocket
-             * @enum {string}
-             */
-            type?: "websocket" | "messenger_a" | "messenger_b" | "messenger_c" | "sms";
+            run_concurrency?: components["schemas"]["RunConcurrency"] | null;
+            source?: components["schemas"]["ChannelSource"] | null;
+            /** @default websocket */
+            type?: components["schemas"]["CommunicationType"];
         };
         ChannelPage: {
             items: components["schemas"]["Channel"][];
@@ -1729,32 +1957,32 @@ export interface components {
                 participant_id: string;
             }[];
         };
+        /** @enum {string} */
+        ChannelSource: "app_main" | "app_two" | "app_three" | "health";
+        /** @enum {string} */
+        ChannelType: "chat" | "collaboration" | "multi_org_chat" | "thread";
         ChannelUpdateInput: {
-            agent_invocation_behavior?: ("at_mentions_only" | "all_messages" | "all_messages_personal_agent" | "intelligent") | null;
+            agent_invocation_behavior?: components["schemas"]["AgentInvocationBehavior"] | null;
             meta_data?: {
                 [key: string]: unknown;
             } | null;
             /** @description Channel name */
             name?: string;
             /** @description What a message of a user does to runs that answer earlier ones: with `queue`, and null, it is answered after them; `restart` cancels them */
-            run_concurrency?: ("queue" | "restart") | null;
+            run_concurrency?: components["schemas"]["RunConcurrency"] | null;
         };
         ChecklistItem: {
             label: string;
-            /**
-             * @default pending
-             * @enum {string}
-             */
-            state: "pending" | "active" | "done";
+            /** @default pending */
+            state: components["schemas"]["ChecklistItemState"];
         };
         ChecklistItemInput: {
             label: string;
-            /**
-             * @default pending
-             * @enum {string}
-             */
-            state?: "pending" | "active" | "done";
+            /** @default pending */
+            state?: components["schemas"]["ChecklistItemState"];
         };
+        /** @enum {string} */
+        ChecklistItemState: "pending" | "active" | "done";
         CommitPaymentContent: {
             /** @default null */
             description: string | null;
@@ -1791,6 +2019,8 @@ export interface components {
              */
             type: "commit_payment";
         };
+        /** @enum {string} */
+        CommunicationType: "websocket" | "messenger_a" | "messenger_b" | "messenger_c" | "sms";
         CompletePaymentContent: {
             /** @default null */
             transaction_id: string | null;
@@ -1809,6 +2039,10 @@ export interface components {
              */
             type: "complete_payment";
         };
+        /** @enum {string} */
+        ContentRole: "user_message" | "agent_response" | "agent_reasoning" | "tool_call" | "tool_call_result" | "tool_call_update" | "internal_error" | "channel_notification";
+        /** @enum {string} */
+        ConversationRole: "user" | "assistant";
         Crawl: {
             /** @default {} */
             crawl_stats: {
@@ -1846,6 +2080,7 @@ export interface components {
                 title: string | null;
                 url: string;
             }[];
+            /** Format: date-time */
             created: string;
             error_details: string | null;
             id: string;
@@ -1856,6 +2091,7 @@ export interface components {
             last_scan_date: string;
             /** @description Applies when `scan_depth` is above 1 */
             max_pages: number;
+            /** Format: date-time */
             modified: string;
             scan_depth: number;
             /** @description `Queued`, `Crawling: 3 of 50 pages`, `Completed`, `Completed: <why early>`, `Cancelled` or `Failed: <why>` */
@@ -1891,6 +2127,28 @@ export interface components {
             items: components["schemas"]["Crawl"][];
             meta: components["schemas"]["PageMeta"];
         };
+        CreatedApiKey: {
+            access: components["schemas"]["KeyAccess"];
+            /** Format: date-time */
+            created_at: string;
+            /** @description Expiry of the key, or the end of its grace period */
+            expires_at: string | null;
+            id: string;
+            /** @description The secret, which is not stored: null if an `Idempotency-Key` replays the response */
+            key: string | null;
+            /** @description Last four characters of the secret */
+            last_four: string;
+            name: string;
+            organization_id: string;
+            principal: {
+                id: string;
+                type: components["schemas"]["PrincipalType"];
+            };
+            revoked_at: string | null;
+            rotated_from: string | null;
+            rotated_to: string | null;
+            scopes: components["schemas"]["KeyScope"][];
+        };
         CustomContent: {
             /** @default null */
             alt_text: string | null;
@@ -1920,6 +2178,7 @@ export interface components {
             version: string;
         };
         Document: {
+            /** Format: date-time */
             created: string;
             /** @description The object that the document was created with as `data` */
             data: {
@@ -1927,6 +2186,7 @@ export interface components {
             } | null;
             external_id: string | null;
             id: string;
+            /** Format: date-time */
             modified: string;
             /** @default  */
             name: string;
@@ -1992,8 +2252,8 @@ export interface components {
             channel_id: string;
             complete: boolean;
             content: components["schemas"]["InteractionContent"][];
-            /** @enum {string} */
-            content_role: "user_message" | "agent_response" | "agent_reasoning" | "tool_call" | "tool_call_result" | "tool_call_update" | "internal_error" | "channel_notification";
+            content_role: components["schemas"]["ContentRole"];
+            /** Format: date-time */
             created_at: string;
             id: string;
             /** @description Id of the user turn */
@@ -2176,11 +2436,8 @@ export interface components {
             /** @default true */
             complete?: boolean;
             content: components["schemas"]["InteractionContentInput"][];
-            /**
-             * @description Default: depends on the type of the sender
-             * @enum {string}
-             */
-            content_role?: "user_message" | "agent_response" | "agent_reasoning" | "tool_call" | "tool_call_result" | "tool_call_update" | "internal_error" | "channel_notification";
+            /** @description Default: depends on the type of the sender */
+            content_role?: components["schemas"]["ContentRole"];
             interaction_id?: string | null;
             invocation_config?: components["schemas"]["InvocationConfigInput"] | null;
             metadata?: {
@@ -2207,6 +2464,7 @@ export interface components {
         };
         Invocation: {
             agent_id: string;
+            /** Format: date-time */
             at: string;
             /** @description Hops between agents in the turn before this agent */
             depth: number;
@@ -2270,7 +2528,7 @@ export interface components {
             /** @default null */
             private_mention_requests: components["schemas"]["PrivateMentionRequest"][] | null;
             /** @default null */
-            reasoning_effort: ("low" | "medium" | "high") | null;
+            reasoning_effort: components["schemas"]["ReasoningEffort"] | null;
             /** @default null */
             slash_only: boolean | null;
             /** @default null */
@@ -2324,7 +2582,7 @@ export interface components {
             /** @default null */
             private_mention_requests?: components["schemas"]["PrivateMentionRequestInput"][] | null;
             /** @default null */
-            reasoning_effort?: ("low" | "medium" | "high") | null;
+            reasoning_effort?: components["schemas"]["ReasoningEffort"] | null;
             /** @default null */
             slash_only?: boolean | null;
             /** @default null */
@@ -2348,6 +2606,10 @@ export interface components {
             items: components["schemas"]["Invocation"][];
             meta: components["schemas"]["PageMeta"];
         };
+        /** @enum {string} */
+        KeyAccess: "organization" | "participation";
+        /** @enum {string} */
+        KeyScope: "read" | "write" | "impersonate" | "agent" | "admin" | "platform";
         KnowledgeEdge: {
             created_at: string | null;
             fact: string;
@@ -2384,6 +2646,7 @@ export interface components {
             nodes?: components["schemas"]["KnowledgeNodeCreateInput"][] | null;
         };
         KnowledgeGraph: {
+            /** Format: date-time */
             created: string;
             description: string | null;
             /** @description Documents that facts come from */
@@ -2391,7 +2654,10 @@ export interface components {
             /** @description Edges that are no longer true included */
             edge_count: number;
             id: string;
-            /** @description Time of the last change, of its facts too */
+            /**
+             * Format: date-time
+             * @description Time of the last change, of its facts too
+             */
             modified: string;
             name: string;
             node_count: number;
@@ -2458,6 +2724,7 @@ export interface components {
         Media: {
             /** @description Size of the stored file; 0 without one */
             bytes: number;
+            /** Format: date-time */
             created: string;
             description: string | null;
             /** @description The document that the knowledge graph learns from */
@@ -2478,6 +2745,7 @@ export interface components {
             interaction_id: string | null;
             /** @description Found out from the content; empty until it is known */
             mime_type: string;
+            /** Format: date-time */
             modified: string;
             name: string | null;
             /** @description Of a PDF */
@@ -2570,7 +2838,10 @@ export interface components {
             meta: components["schemas"]["PageMeta"];
         };
         MediaUpload: {
-            /** @description Time until which the upload can be continued; also in `Upload-Expires` */
+            /**
+             * Format: date-time
+             * @description Time until which the upload can be continued; also in `Upload-Expires`
+             */
             expires_at: string;
             /** @description Id of the upload, and of the media item that it becomes */
             id: string;
@@ -2579,49 +2850,36 @@ export interface components {
             /** @description Bytes that have arrived; also in `Upload-Offset` */
             offset: number;
         };
-        NewApiKey: {
-            /** @enum {string} */
-            access: "organization" | "participation";
-            created_at: string;
-            /** @description Expiry of the key, or the end of its grace period */
-            expires_at: string | null;
-            id: string;
-            /** @description The secret, which is not stored: null if an `Idempotency-Key` replays the response */
-            key: string | null;
-            /** @description Last four characters of the secret */
-            last_four: string;
-            name: string;
-            organization_id: string;
-            principal: {
-                id: string;
-                /** @enum {string} */
-                type: "user" | "service";
-            };
-            revoked_at: string | null;
-            rotated_from: string | null;
-            rotated_to: string | null;
-            scopes: ("read" | "write" | "impersonate" | "agent" | "admin" | "platform")[];
-        };
-        NewChannelParticipantInput: {
-            /** @constant */
-            type: "authenticated_user";
-            user_id: string;
-        } | {
-            /** @constant */
-            type: "non_authenticated_user";
-            user_metadata?: {
-                [key: string]: string;
-            } | null;
-        } | {
+        /** @enum {string} */
+        MentionedType: "agent" | "user";
+        /** @enum {string} */
+        MentionIdentifierType: "handle" | "address" | "uuid";
+        NewAgentParticipantInput: {
             /** @description An active agent of the organization */
             id: string;
-            /** @constant */
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
             type: "agent";
-        } | {
+        };
+        NewAuthenticatedUserParticipantInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "authenticated_user";
+            user_id: string;
+        };
+        NewChannelParticipantInput: components["schemas"]["NewAuthenticatedUserParticipantInput"] | components["schemas"]["NewNonAuthenticatedUserParticipantInput"] | components["schemas"]["NewAgentParticipantInput"] | components["schemas"]["NewExternalAgentParticipantInput"];
+        NewExternalAgentParticipantInput: {
             agent_metadata?: {
                 [key: string]: string;
             } | null;
-            /** @constant */
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
             type: "external_agent";
         };
         NewMcpServerInput: {
@@ -2633,6 +2891,16 @@ export interface components {
             tools?: string[] | null;
             /** @description Its endpoint for streamable HTTP. Everybody who may read the agent sees it: put a secret into `token` */
             url: string;
+        };
+        NewNonAuthenticatedUserParticipantInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "non_authenticated_user";
+            user_metadata?: {
+                [key: string]: string;
+            } | null;
         };
         NewPointOfInterestInput: {
             city: string;
@@ -2675,9 +2943,11 @@ export interface components {
             } | null;
         };
         Organization: {
-            application: ("app_main" | "app_two" | "app_three" | "app_four" | "health" | "app_five") | null;
+            application: components["schemas"]["OrganizationApplication"] | null;
+            /** Format: date-time */
             created_at: string;
             id: string;
+            /** Format: date-time */
             modified: string;
             name: string;
             owner: {
@@ -2687,8 +2957,10 @@ export interface components {
             /** @description Id of the user who owns the organization */
             owner_id: string | null;
         };
+        /** @enum {string} */
+        OrganizationApplication: "app_main" | "app_two" | "app_three" | "app_four" | "health" | "app_five";
         OrganizationCreateInput: {
-            application?: ("app_main" | "app_two" | "app_three" | "app_four" | "health" | "app_five") | null;
+            application?: components["schemas"]["OrganizationApplication"] | null;
             /** @description Name of the organization */
             name: string;
         };
@@ -2697,13 +2969,13 @@ export interface components {
             meta: components["schemas"]["PageMeta"];
         };
         OrganizationSummary: {
-            application: ("app_main" | "app_two" | "app_three" | "app_four" | "health" | "app_five") | null;
+            application: components["schemas"]["OrganizationApplication"] | null;
             id: string;
             name: string;
             owner: components["schemas"]["UserSummary"] | null;
         };
         OrganizationUpdateInput: {
-            application?: ("app_main" | "app_two" | "app_three" | "app_four" | "health" | "app_five") | null;
+            application?: components["schemas"]["OrganizationApplication"] | null;
             /** @description Name of the organization */
             name?: string;
             owner_id?: string | null;
@@ -2744,11 +3016,14 @@ export interface components {
             /** @default  */
             url: string;
         };
+        /** @enum {string} */
+        PrincipalType: "user" | "service";
+        /** @enum {string} */
+        PrivateMentionOutcome: "private_friend_request" | "private_already_requested";
         PrivateMentionRequest: {
             channel_id: string;
             friendship_id: string;
-            /** @enum {string} */
-            outcome: "private_friend_request" | "private_already_requested";
+            outcome: components["schemas"]["PrivateMentionOutcome"];
             /** @default null */
             owner_display_name: string | null;
             twin_id: string;
@@ -2756,8 +3031,7 @@ export interface components {
         PrivateMentionRequestInput: {
             channel_id: string;
             friendship_id: string;
-            /** @enum {string} */
-            outcome: "private_friend_request" | "private_already_requested";
+            outcome: components["schemas"]["PrivateMentionOutcome"];
             /** @default null */
             owner_display_name?: string | null;
             twin_id: string;
@@ -2813,14 +3087,17 @@ export interface components {
             reacted_by_me: boolean;
             /** @default [] */
             reactor_names: string[];
-            /** @enum {string} */
-            target_role: "user" | "assistant";
+            target_role: components["schemas"]["ReactionTargetRole"];
             target_sender_id: string | null;
         };
+        /** @enum {string} */
+        ReactionTargetRole: "user" | "assistant";
         ReadReceiptRecordInput: {
             /** @description The agent that has read the message */
             agent_id: string;
         };
+        /** @enum {string} */
+        ReasoningEffort: "low" | "medium" | "high";
         RejectPaymentContent: {
             /** @default null */
             reason: string | null;
@@ -2842,10 +3119,12 @@ export interface components {
         Report: {
             /** @description In the currency of the configured prices; null without them */
             cost: number | null;
+            /** Format: date-time */
             created: string;
             id: string;
             /** @description Null: the newest graphs of the organization */
             knowledge_graph: string | null;
+            /** Format: date-time */
             modified: string;
             /** @description Questions that the query was divided into, those that were searched for, and relevant facts so far */
             progress: {
@@ -2926,6 +3205,7 @@ export interface components {
             channel_id: string;
             /** @description In the currency of the configured prices; null without them */
             cost: number | null;
+            /** Format: date-time */
             created: string;
             /** @description Hops between agents in this turn before this run */
             depth: number;
@@ -2949,6 +3229,7 @@ export interface components {
                 kind: string;
                 name: string;
             } | null;
+            /** Format: date-time */
             modified: string;
             /** @description Id of the interaction with the answer */
             response_id: string | null;
@@ -2957,11 +3238,12 @@ export interface components {
             steps: components["schemas"]["RunStep"][];
             usage: components["schemas"]["TokenUsage"];
         };
+        /** @enum {string} */
+        RunConcurrency: "queue" | "restart";
         /** @description Oldest first; the last message is the one to answer */
         RunConversation: {
             messages: {
-                /** @enum {string} */
-                role: "user" | "assistant";
+                role: components["schemas"]["ConversationRole"];
                 text: string;
             }[];
         };
@@ -2997,6 +3279,7 @@ export interface components {
             }[];
             /** @description What the request of a model step left out, since the endpoint refuses it: parameters, tools */
             omitted: string[];
+            /** Format: date-time */
             started: string;
             /** @description Why the model stopped, or the status of the tool call; `running` until it has finished */
             status: string;
@@ -3016,26 +3299,22 @@ export interface components {
         StructuredMention: {
             id: string;
             identifier: string;
-            /** @enum {string} */
-            identifier_type: "handle" | "address" | "uuid";
+            identifier_type: components["schemas"]["MentionIdentifierType"];
             /** @default null */
             length: number | null;
             /** @default null */
             offset: number | null;
-            /** @enum {string} */
-            type: "agent" | "user";
+            type: components["schemas"]["MentionedType"];
         };
         StructuredMentionInput: {
             id: string;
             identifier: string;
-            /** @enum {string} */
-            identifier_type: "handle" | "address" | "uuid";
+            identifier_type: components["schemas"]["MentionIdentifierType"];
             /** @default null */
             length?: number | null;
             /** @default null */
             offset?: number | null;
-            /** @enum {string} */
-            type: "agent" | "user";
+            type: components["schemas"]["MentionedType"];
         };
         TextContent: {
             text: string;
@@ -3055,6 +3334,7 @@ export interface components {
         };
         TokenIssuer: {
             audience: string;
+            /** Format: date-time */
             created_at: string;
             creates_users: boolean;
             id: string;
@@ -3064,6 +3344,7 @@ export interface components {
             keys: {
                 [key: string]: string;
             }[];
+            /** Format: date-time */
             modified: string;
             name: string;
         };
@@ -3110,6 +3391,22 @@ export interface components {
             output_tokens: number | null;
             reasoning_tokens: number | null;
         };
+        ToolCallChecklist: {
+            items: components["schemas"]["ChecklistItem"][];
+            /**
+             * @default checklist
+             * @constant
+             */
+            kind: "checklist";
+        };
+        ToolCallChecklistInput: {
+            items: components["schemas"]["ChecklistItemInput"][];
+            /**
+             * @default checklist
+             * @constant
+             */
+            kind?: "checklist";
+        };
         ToolCallContent: {
             /** @default null */
             display_text: string | null;
@@ -3144,7 +3441,7 @@ export interface components {
             /** @default null */
             display_text: string | null;
             /** @default null */
-            status: ("success" | "failure" | "rate_limited" | "action_required") | null;
+            status: components["schemas"]["ToolCallResultStatus"] | null;
             /** @default null */
             tool_call_id: string | null;
             tool_name: string;
@@ -3161,7 +3458,7 @@ export interface components {
             /** @default null */
             display_text?: string | null;
             /** @default null */
-            status?: ("success" | "failure" | "rate_limited" | "action_required") | null;
+            status?: components["schemas"]["ToolCallResultStatus"] | null;
             /** @default null */
             tool_call_id?: string | null;
             tool_name: string;
@@ -3174,6 +3471,24 @@ export interface components {
              */
             type: "tool_call_result";
         };
+        /** @enum {string} */
+        ToolCallResultStatus: "success" | "failure" | "rate_limited" | "action_required";
+        ToolCallText: {
+            /**
+             * @default string
+             * @constant
+             */
+            kind: "string";
+            text: string;
+        };
+        ToolCallTextInput: {
+            /**
+             * @default string
+             * @constant
+             */
+            kind?: "string";
+            text: string;
+        };
         ToolCallUpdateContent: {
             sequence: number;
             tool_call_id: string;
@@ -3183,21 +3498,7 @@ export interface components {
              * @enum {string}
              */
             type: "tool_call_update";
-            update: {
-                /**
-                 * @default string
-                 * @constant
-                 */
-                kind: "string";
-                text: string;
-            } | {
-                items: components["schemas"]["ChecklistItem"][];
-                /**
-                 * @default checklist
-                 * @constant
-                 */
-                kind: "checklist";
-            };
+            update: components["schemas"]["ToolCallText"] | components["schemas"]["ToolCallChecklist"];
         };
         ToolCallUpdateContentInput: {
             sequence: number;
@@ -3208,23 +3509,10 @@ export interface components {
              * @enum {string}
              */
             type: "tool_call_update";
-            update: {
-                /**
-                 * @default string
-                 * @constant
-                 */
-                kind?: "string";
-                text: string;
-            } | {
-                items: components["schemas"]["ChecklistItemInput"][];
-                /**
-                 * @default checklist
-                 * @constant
-                 */
-                kind?: "checklist";
-            };
+            update: components["schemas"]["ToolCallTextInput"] | components["schemas"]["ToolCallChecklistInput"];
         };
         User: {
+            /** Format: date-time */
             created_at: string;
             deactivated_at: string | null;
             display_name: string;
@@ -3236,6 +3524,7 @@ export interface components {
             is_active: boolean;
             /** @description `iss` of the tokens of the user */
             issuer: string | null;
+            /** Format: date-time */
             modified: string;
             organization_id: string;
         };
@@ -3278,7 +3567,10 @@ export interface components {
         WebsocketTicket: {
             /** @description The channel that it grants access to */
             channel_id: string;
-            /** @description One minute after its creation */
+            /**
+             * Format: date-time
+             * @description One minute after its creation
+             */
             expires_at: string;
             /** @description The ticket: opens one connection, once */
             value: string;
@@ -3299,7 +3591,7 @@ export interface operations {
     listAgents: {
         parameters: {
             query?: {
-                category?: "business_owner" | "co_founder" | "marketing" | "sales" | "operations" | "research" | "freelancer" | "influencers" | "gig_economy" | "companies" | "brands" | "community_leader" | "developer" | "education" | "personal" | "alliance" | "solo_preneur" | "content_creator" | "consultant" | "tech_startup" | "agent_creator";
+                category?: components["schemas"]["AgentCategory"];
                 /** @description `meta.next_cursor` of the page before; not together with `page` */
                 cursor?: string;
                 /** @description Only active agents, or only deactivated ones */
@@ -3316,6 +3608,8 @@ export interface operations {
                 size?: number;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -3327,6 +3621,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3452,6 +3750,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path?: never;
             cookie?: never;
@@ -3465,6 +3765,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3591,6 +3899,8 @@ export interface operations {
                 as_of?: string;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -3605,6 +3915,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3730,6 +4044,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the agent */
@@ -3746,6 +4062,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3871,6 +4195,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the agent */
@@ -3883,6 +4209,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4008,6 +4342,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the agent */
@@ -4020,6 +4356,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4146,6 +4490,8 @@ export interface operations {
                 after?: number;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -4160,6 +4506,10 @@ export interface operations {
             /** @description Server-sent events */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4169,6 +4519,10 @@ export interface operations {
             /** @description There will be no more events, and the client has received all of them */
             204: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -4231,6 +4585,10 @@ export interface operations {
             /** @description The events after `after` were deleted in the event store */
             410: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4318,6 +4676,8 @@ export interface operations {
                 after?: number;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -4332,6 +4692,10 @@ export interface operations {
             /** @description Server-sent events */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4341,6 +4705,10 @@ export interface operations {
             /** @description There will be no more events, and the client has received all of them */
             204: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -4403,6 +4771,10 @@ export interface operations {
             /** @description The events after `after` were deleted in the event store */
             410: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4489,6 +4861,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the agent */
@@ -4505,6 +4879,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4615,6 +4997,14 @@ export interface operations {
             /** @description The run has failed */
             502: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4634,6 +5024,14 @@ export interface operations {
             /** @description There is no answer in time */
             504: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4661,6 +5059,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4679,6 +5079,8 @@ export interface operations {
             /** @description The agent takes no prompts without an API key */
             401: {
                 headers: {
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4761,6 +5163,8 @@ export interface operations {
             /** @description The run has failed */
             502: {
                 headers: {
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4780,6 +5184,8 @@ export interface operations {
             /** @description There is no answer in time */
             504: {
                 headers: {
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4794,6 +5200,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the agent */
@@ -4810,6 +5218,14 @@ export interface operations {
             /** @description Server-sent events */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4942,6 +5358,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -4956,6 +5374,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5081,6 +5503,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the agent */
@@ -5097,6 +5521,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5223,7 +5655,7 @@ export interface operations {
                 agent?: string;
                 /** @description Lists archived channels instead of open ones */
                 archived?: boolean;
-                channel_type?: "chat" | "collaboration" | "multi_org_chat" | "thread";
+                channel_type?: components["schemas"]["ChannelType"];
                 /** @description `meta.next_cursor` of the page before; not together with `page` */
                 cursor?: string;
                 /** @description Only channels that the organization owns, or does not own */
@@ -5236,10 +5668,12 @@ export interface operations {
                 participant?: string;
                 /** @description Items on a page */
                 size?: number;
-                source?: "app_main" | "app_two" | "app_three" | "health";
-                type?: "websocket" | "messenger_a" | "messenger_b" | "messenger_c" | "sms";
+                source?: components["schemas"]["ChannelSource"];
+                type?: components["schemas"]["CommunicationType"];
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -5251,6 +5685,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5376,6 +5814,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path?: never;
             cookie?: never;
@@ -5389,6 +5829,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5515,6 +5963,8 @@ export interface operations {
                 as_of?: string;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -5529,6 +5979,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5654,6 +6108,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the channel */
@@ -5670,6 +6126,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5795,6 +6259,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the channel */
@@ -5807,6 +6273,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5935,6 +6409,8 @@ export interface operations {
                 include?: string;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -5949,6 +6425,10 @@ export interface operations {
             /** @description Server-sent events */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5958,6 +6438,10 @@ export interface operations {
             /** @description There will be no more events, and the client has received all of them */
             204: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -6020,6 +6504,10 @@ export interface operations {
             /** @description The events after `after` were deleted in the event store */
             410: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6109,7 +6597,7 @@ export interface operations {
                 as_of?: string;
                 /** @description Only interactions with a lower sequence */
                 before_sequence?: number;
-                content_role?: "user_message" | "agent_response" | "agent_reasoning" | "tool_call" | "tool_call_result" | "tool_call_update" | "internal_error" | "channel_notification";
+                content_role?: components["schemas"]["ContentRole"];
                 /** @description Only interactions created after this time, to the millisecond */
                 created_after?: string;
                 /** @description Only interactions created before this time, to the millisecond */
@@ -6130,6 +6618,8 @@ export interface operations {
                 size?: number;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -6144,6 +6634,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6269,6 +6763,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the channel */
@@ -6285,6 +6781,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6421,6 +6925,8 @@ export interface operations {
                 size?: number;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -6435,6 +6941,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6558,6 +7068,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -6572,6 +7084,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6697,6 +7213,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the channel */
@@ -6713,6 +7231,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6835,7 +7361,10 @@ export interface operations {
     removeChannelParticipant: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description Id of the channel */
                 id: string;
@@ -6849,6 +7378,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6987,6 +7524,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7125,6 +7670,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7262,6 +7815,8 @@ export interface operations {
                 url?: string | null;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -7273,6 +7828,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7398,6 +7957,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path?: never;
             cookie?: never;
@@ -7411,6 +7972,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7537,6 +8106,8 @@ export interface operations {
                 as_of?: string;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -7551,6 +8122,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7673,7 +8248,10 @@ export interface operations {
     deactivateCrawl: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description Id of the crawl */
                 id: string;
@@ -7685,6 +8263,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7810,6 +8396,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the crawl */
@@ -7822,6 +8410,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7948,6 +8544,8 @@ export interface operations {
                 after?: number;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -7962,6 +8560,10 @@ export interface operations {
             /** @description Server-sent events */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7971,6 +8573,10 @@ export interface operations {
             /** @description There will be no more events, and the client has received all of them */
             204: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -8033,6 +8639,10 @@ export interface operations {
             /** @description The events after `after` were deleted in the event store */
             410: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -8119,6 +8729,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the crawl */
@@ -8131,6 +8743,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -8267,6 +8887,8 @@ export interface operations {
                 status?: string;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -8278,6 +8900,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -8403,6 +9029,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path?: never;
             cookie?: never;
@@ -8416,6 +9044,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -8542,6 +9178,8 @@ export interface operations {
                 as_of?: string;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -8556,6 +9194,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -8678,7 +9320,10 @@ export interface operations {
     deleteDocument: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description Id of the document */
                 id: string;
@@ -8690,6 +9335,14 @@ export interface operations {
             /** @description The document is deleted */
             204: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -8811,6 +9464,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -8825,15 +9480,23 @@ export interface operations {
             /** @description The content */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": unknown;
+                    "application/octet-stream": string;
                 };
             };
             /** @description `If-None-Match` names the content */
             304: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -8958,6 +9621,8 @@ export interface operations {
                 after?: number;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -8972,6 +9637,10 @@ export interface operations {
             /** @description Server-sent events */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -8981,6 +9650,10 @@ export interface operations {
             /** @description There will be no more events, and the client has received all of them */
             204: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -9043,6 +9716,10 @@ export interface operations {
             /** @description The events after `after` were deleted in the event store */
             410: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -9136,6 +9813,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path?: never;
             cookie?: never;
@@ -9154,6 +9833,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -9286,6 +9973,8 @@ export interface operations {
                 include_tool_call_updates?: boolean;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -9300,6 +9989,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -9425,6 +10118,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the interaction */
@@ -9441,6 +10136,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -9566,6 +10269,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the interaction */
@@ -9582,6 +10287,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -9707,6 +10420,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the interaction */
@@ -9723,6 +10438,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -9848,6 +10571,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the interaction */
@@ -9864,6 +10589,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -9989,6 +10722,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the interaction */
@@ -10001,6 +10736,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -10123,7 +10866,10 @@ export interface operations {
     addReaction: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description Exactly one emoji, percent-encoded */
                 emoji: string;
@@ -10141,6 +10887,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -10266,7 +11020,10 @@ export interface operations {
                 /** @description The agent whose reaction is removed. Default: the calling user */
                 agent_id?: string;
             };
-            header?: never;
+            header?: {
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description Exactly one emoji, percent-encoded */
                 emoji: string;
@@ -10280,6 +11037,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -10405,6 +11170,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the interaction */
@@ -10421,6 +11188,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -10557,6 +11332,8 @@ export interface operations {
                 size?: number;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -10568,6 +11345,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -10693,6 +11474,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path?: never;
             cookie?: never;
@@ -10706,10 +11489,18 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["NewApiKey"];
+                    "application/json": components["schemas"]["CreatedApiKey"];
                 };
             };
             /** @description The request cannot be read, or its head is ambiguous */
@@ -10834,6 +11625,8 @@ export interface operations {
                 organization_id?: string;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -10848,6 +11641,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -10976,6 +11773,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the key */
@@ -10988,6 +11787,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -11116,6 +11923,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the key */
@@ -11132,10 +11941,18 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["NewApiKey"];
+                    "application/json": components["schemas"]["CreatedApiKey"];
                 };
             };
             /** @description The request cannot be read, or its head is ambiguous */
@@ -11264,6 +12081,8 @@ export interface operations {
                 size?: number;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -11275,6 +12094,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -11400,6 +12223,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path?: never;
             cookie?: never;
@@ -11413,6 +12238,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -11539,6 +12372,8 @@ export interface operations {
                 as_of?: string;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -11553,6 +12388,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -11675,7 +12514,10 @@ export interface operations {
     deleteKnowledgeGraph: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description Id of the graph */
                 id: string;
@@ -11687,6 +12529,14 @@ export interface operations {
             /** @description The graph is deleted */
             204: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -11810,6 +12660,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the graph */
@@ -11826,6 +12678,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -11951,6 +12811,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the edge */
@@ -11969,6 +12831,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -12094,6 +12964,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the graph */
@@ -12110,6 +12982,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -12242,6 +13122,8 @@ export interface operations {
                 valid_at?: string;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -12256,6 +13138,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -12413,6 +13299,8 @@ export interface operations {
                 twin_id?: string | null;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -12424,6 +13312,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -12549,6 +13441,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path?: never;
             cookie?: never;
@@ -12562,6 +13456,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -12688,6 +13590,8 @@ export interface operations {
                 as_of?: string;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -12702,6 +13606,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -12824,7 +13732,10 @@ export interface operations {
     deleteMedia: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description Id of the media item */
                 id: string;
@@ -12836,6 +13747,14 @@ export interface operations {
             /** @description The item is deleted */
             204: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -12968,10 +13887,12 @@ export interface operations {
             /** @description The file */
             200: {
                 headers: {
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": unknown;
+                    "application/octet-stream": string;
                 };
             };
             /** @description The request cannot be read, or its head is ambiguous */
@@ -13084,6 +14005,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
                 /** @description `1.0.0` */
                 "tus-resumable"?: string;
                 /** @description Begins a resumable upload of so many bytes: at most 100 MiB */
@@ -13104,6 +14027,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -13113,6 +14044,14 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -13236,6 +14175,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -13250,6 +14191,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -13372,7 +14317,10 @@ export interface operations {
     cancelMediaUpload: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description Id of the upload, and of the media item that it becomes */
                 id: string;
@@ -13384,6 +14332,14 @@ export interface operations {
             /** @description The upload is cancelled */
             204: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -13526,6 +14482,14 @@ export interface operations {
             /** @description The part is stored; `Upload-Offset` is that after it */
             204: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -13654,6 +14618,8 @@ export interface operations {
                 size?: number;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -13665,6 +14631,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -13790,6 +14760,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path?: never;
             cookie?: never;
@@ -13803,6 +14775,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -13929,6 +14909,8 @@ export interface operations {
                 as_of?: string;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -13943,6 +14925,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -14068,6 +15054,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the organization */
@@ -14084,6 +15072,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -14217,6 +15213,8 @@ export interface operations {
                 status?: string | null;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -14228,6 +15226,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -14353,6 +15355,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path?: never;
             cookie?: never;
@@ -14366,6 +15370,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -14492,6 +15504,8 @@ export interface operations {
                 as_of?: string;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -14506,6 +15520,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -14631,6 +15649,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the report */
@@ -14643,6 +15663,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -14769,6 +15797,8 @@ export interface operations {
                 after?: number;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -14783,6 +15813,10 @@ export interface operations {
             /** @description Server-sent events */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -14792,6 +15826,10 @@ export interface operations {
             /** @description There will be no more events, and the client has received all of them */
             204: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -14854,6 +15892,10 @@ export interface operations {
             /** @description The events after `after` were deleted in the event store */
             410: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -14938,6 +15980,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -14952,6 +15996,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -15077,6 +16125,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the run */
@@ -15089,6 +16139,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -15212,6 +16270,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -15226,6 +16286,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -15351,6 +16415,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the run */
@@ -15367,6 +16433,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -15492,6 +16566,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the run */
@@ -15508,6 +16584,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -15633,6 +16717,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the run */
@@ -15649,6 +16735,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -15779,6 +16873,8 @@ export interface operations {
                 size?: number;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -15790,6 +16886,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -15915,6 +17015,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path?: never;
             cookie?: never;
@@ -15928,6 +17030,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -16054,6 +17164,8 @@ export interface operations {
                 as_of?: string;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -16068,6 +17180,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -16190,7 +17306,10 @@ export interface operations {
     deleteTokenIssuer: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description Id of the token issuer */
                 id: string;
@@ -16202,6 +17321,14 @@ export interface operations {
             /** @description The token issuer is deleted */
             204: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -16325,6 +17452,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the token issuer */
@@ -16341,6 +17470,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -16477,6 +17614,8 @@ export interface operations {
                 size?: number;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -16488,6 +17627,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -16613,6 +17756,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path?: never;
             cookie?: never;
@@ -16626,6 +17771,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -16754,6 +17907,8 @@ export interface operations {
                 organization_id?: string;
             };
             header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
@@ -16768,6 +17923,10 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -16893,7 +18052,10 @@ export interface operations {
                 /** @description An organization other than that of the API key; requires the scope `platform` */
                 organization_id?: string;
             };
-            header?: never;
+            header?: {
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description Id of the user */
                 id: string;
@@ -16905,6 +18067,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -17033,6 +18203,8 @@ export interface operations {
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Id of the user */
@@ -17049,6 +18221,14 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { organizationSummary } from '#libs/features/channels/index.ts';
 import type { EntityState } from '#libs/kernel/entity.ts';
 import { field, fields, group, namedField, shown } from '#libs/kernel/fields.ts';
-import { httpUrl, idReference, jsonMap, text } from '#libs/platform/http/index.ts';
+import { httpUrl, idReference, jsonMap, text, shownTime } from '#libs/platform/http/index.ts';
 
 /** The switches of section 2.4 of the contract. */
 export const FEATURES = [
@@ -30,29 +30,31 @@ export const FEATURES = [
 
 export type FeatureName = (typeof FEATURES)[number];
 
-export const agentCategory = z.enum([
-  'business_owner',
-  'co_founder',
-  'marketing',
-  'sales',
-  'operations',
-  'research',
-  'freelancer',
-  'influencers',
-  'gig_economy',
-  'companies',
-  'brands',
-  'community_leader',
-  'developer',
-  'education',
-  'personal',
-  'alliance',
-  'solo_preneur',
-  'content_creator',
-  'consultant',
-  'tech_startup',
-  'agent_creator',
-]);
+export const agentCategory = z
+  .enum([
+    'business_owner',
+    'co_founder',
+    'marketing',
+    'sales',
+    'operations',
+    'research',
+    'freelancer',
+    'influencers',
+    'gig_economy',
+    'companies',
+    'brands',
+    'community_leader',
+    'developer',
+    'education',
+    'personal',
+    'alliance',
+    'solo_preneur',
+    'content_creator',
+    'consultant',
+    'tech_startup',
+    'agent_creator',
+  ])
+  .meta({ id: 'AgentCategory' });
 
 const features = z
   .object(Object.fromEntries(FEATURES.map((name) => [name, z.boolean()])) as Record<FeatureName, z.ZodBoolean>)
@@ -164,7 +166,7 @@ const shownMcpServer = z
   .meta({ id: 'McpServer' });
 
 /** `parley`: Parley answers with its model. `external`: the agent's team answers over the API. */
-export const agentRuntime = z.enum(['parley', 'external']);
+export const agentRuntime = z.enum(['parley', 'external']).meta({ id: 'AgentRuntime' });
 
 /** What the state holds besides the fields. */
 export type AgentOwnState = EntityState & {
@@ -292,6 +294,6 @@ export const agentFields = fields({
     ),
     ({ webhook }: AgentOwnState) => webhook?.url ?? null,
   ),
-  created: shown(z.string(), ({ createdAt }: AgentOwnState) => createdAt),
-  modified: shown(z.string(), ({ modified }: AgentOwnState) => modified),
+  created: shown(shownTime(), ({ createdAt }: AgentOwnState) => createdAt),
+  modified: shown(shownTime(), ({ modified }: AgentOwnState) => modified),
 });

@@ -4,6 +4,7 @@ import { z } from 'zod';
 
 import { type Entities, entity } from '#libs/platform/entity/index.ts';
 import type { EventContent } from '#libs/platform/live/index.ts';
+import { shownTime } from '#libs/platform/http/index.ts';
 
 import { failureOfPage } from './crawl.failures.ts';
 import {
@@ -47,8 +48,8 @@ export const DEFAULT_MAX_PAGES = 50;
 export const crawlSchema = z
   .object({
     id: z.string(),
-    created: z.string(),
-    modified: z.string(),
+    created: shownTime(),
+    modified: shownTime(),
     url: z.string(),
     knowledge_graph: z.string().nullable(),
     scan_depth: z.int(),

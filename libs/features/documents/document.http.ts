@@ -11,6 +11,7 @@ import {
   notFound,
   refuseCompression,
   routesTagged,
+  downloadedFile,
 } from '#libs/platform/http/index.ts';
 
 import { MAX_DOCUMENT_BYTES } from './document.content.ts';
@@ -111,7 +112,7 @@ function contentRoute(app: HttpApp, parts: DocumentRouteParts): void {
       description: 'As a download of its content type. Of pages of crawls it is the readable text, as Markdown.',
       params,
       response: {
-        200: { description: 'The content', content: { 'application/octet-stream': { schema: z.unknown() } } },
+        200: { description: 'The content', content: { 'application/octet-stream': { schema: downloadedFile } } },
         304: z.null().describe('`If-None-Match` names the content'),
       },
     }),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-import { idFilter, idParam, idReference, jsonMap, text } from '#libs/platform/http/index.ts';
+import { idFilter, idParam, idReference, jsonMap, text, shownTime } from '#libs/platform/http/index.ts';
 
 export const CONTENT_TYPES = [
   'text/plain',
@@ -26,8 +26,8 @@ export function extensionOf(contentType: string): string {
 export const documentSchema = z
   .object({
     id: z.string(),
-    created: z.string(),
-    modified: z.string(),
+    created: shownTime(),
+    modified: shownTime(),
     status: z.string().nullable().describe('`Queued`, `Processing`, `Ready`, or `Failed: <why>`'),
     name: z.string().default(''),
     external_id: z.string().nullable(),

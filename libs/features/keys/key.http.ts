@@ -20,12 +20,14 @@ import {
   sendJson,
   text,
   timestamp,
+  shownTime,
 } from '#libs/platform/http/index.ts';
 
 import { keyEntity, type KeyFacets, type Keys, type NewKeyResult } from './key.read.ts';
 import { keyAccess, keyScope, type KeyEvent, type KeyIssued, type KeyRejection, type KeyState } from './key.ts';
 
-const principal = z.object({ type: z.enum(['user', 'service']), id: idReference() });
+const principalType = z.enum(['user', 'service']).meta({ id: 'PrincipalType' });
+const principal = z.object({ type: principalType, id: idReference() });
 
 const expiresAt = timestamp({ description: 'Expiry of the key; must be in the future' });
 
@@ -34,13 +36,13 @@ const keySchema = z
     id: z.string(),
     organization_id: z.string(),
     name: z.string(),
-    principal: z.object({ type: z.enum(['user', 'service']), id: z.string() }),
+    principal: z.object({ type: principalType, id: z.string() }),
     scopes: z.array(keyScope),
     access: keyAccess,
     last_four: z.string().describe('Last four characters of the secret'),
-    created_at: z.string(),
-    expires_at: z.string().nullable().describe('Expiry of the key, or the end of its grace period'),
-    revoked_at: z.string().nullable(),
+    created_at: shownTime(),
+    expires_at: shownTime().nullable().describe('Expiry of the key, or the end of its grace period'),
+    revoked_at: shownTime().nullable(),
     rotated_from: z.string().nullable(),
     rotated_to: z.string().nullable(),
   })
@@ -53,7 +55,7 @@ const newKeySchema = keySchema
       .nullable()
       .describe('The secret, which is not stored: null if an `Idempotency-Key` replays the response'),
   })
-  .meta({ id: 'NewApiKey' });
+  .meta({ id: 'CreatedApiKey' });
 
 const createKeyBody = z
   .object({

@@ -18,7 +18,7 @@ export const KEY = 'key';
  * as the external agent whose id is that of its service; `admin`: users and keys of the own organization; `platform`: all
  * organizations. No scope includes another one.
  */
-export const keyScope = z.enum(['read', 'write', 'impersonate', 'agent', 'admin', 'platform']);
+export const keyScope = z.enum(['read', 'write', 'impersonate', 'agent', 'admin', 'platform']).meta({ id: 'KeyScope' });
 export type KeyScope = z.infer<typeof keyScope>;
 
 export const keyPrincipal = z.object({ type: z.enum(['user', 'service']), id: z.string() });
@@ -48,7 +48,7 @@ export const keyIssuedV3 = z.object({
 });
 
 /** What a key sees: its whole organization, or the channels in which its user takes part. */
-export const keyAccess = z.enum(['organization', 'participation']);
+export const keyAccess = z.enum(['organization', 'participation']).meta({ id: 'KeyAccess' });
 
 export const keyCodec = defineEvents(
   {

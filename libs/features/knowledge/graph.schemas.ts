@@ -1,14 +1,14 @@
 import { z } from 'zod';
 
-import { idParam, text, timestamp } from '#libs/platform/http/index.ts';
+import { idParam, text, timestamp, shownTime } from '#libs/platform/http/index.ts';
 
 export const graphSchema = z
   .object({
     id: z.string(),
     name: z.string(),
     description: z.string().nullable(),
-    created: z.string(),
-    modified: z.string().describe('Time of the last change, of its facts too'),
+    created: shownTime(),
+    modified: shownTime().describe('Time of the last change, of its facts too'),
     node_count: z.int().min(0),
     edge_count: z.int().min(0).describe('Edges that are no longer true included'),
     document_count: z.int().min(0).describe('Documents that facts come from'),
@@ -49,7 +49,7 @@ export const nodeSchema = z
     name: z.string(),
     summary: z.string().nullable(),
     labels: z.array(z.string()).nullable(),
-    created_at: z.string().nullable(),
+    created_at: shownTime().nullable(),
     sources: z.array(foundSource),
   })
   .meta({ id: 'KnowledgeNode' });
@@ -61,9 +61,9 @@ export const edgeSchema = z
     source_node_uuid: z.string(),
     target_node_uuid: z.string(),
     name: z.string().nullable(),
-    created_at: z.string().nullable(),
-    valid_at: z.string().nullable(),
-    invalid_at: z.string().nullable(),
+    created_at: shownTime().nullable(),
+    valid_at: shownTime().nullable(),
+    invalid_at: shownTime().nullable(),
     sources: z.array(foundSource),
   })
   .meta({ id: 'KnowledgeEdge' });

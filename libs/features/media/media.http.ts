@@ -11,6 +11,7 @@ import {
   type MemberRoute,
   requireFetchable,
   routesTagged,
+  downloadedFile,
 } from '#libs/platform/http/index.ts';
 
 import { IN_FILTERED_CHANNEL, IN_NAMED_CHANNEL, inChannelOfItem } from './media.members.ts';
@@ -120,7 +121,7 @@ function fileRoute(app: HttpApp, parts: MediaRouteParts): void {
         security: [],
         params: fileParams,
         response: {
-          200: { description: 'The file', content: { 'application/octet-stream': { schema: z.unknown() } } },
+          200: { description: 'The file', content: { 'application/octet-stream': { schema: downloadedFile } } },
         },
       },
     },

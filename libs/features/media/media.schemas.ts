@@ -1,12 +1,12 @@
 import { z } from 'zod';
 
-import { httpUrl, idFilter, idParam, idReference, queryOption, text } from '#libs/platform/http/index.ts';
+import { httpUrl, idFilter, idParam, idReference, queryOption, text, shownTime } from '#libs/platform/http/index.ts';
 
 export const mediaSchema = z
   .object({
     id: z.string(),
-    created: z.string(),
-    modified: z.string(),
+    created: shownTime(),
+    modified: shownTime(),
     name: z.string().nullable(),
     url: z
       .string()

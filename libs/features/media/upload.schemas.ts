@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-import { idParam, queryInteger } from '#libs/platform/http/index.ts';
+import { idParam, queryInteger, shownTime } from '#libs/platform/http/index.ts';
 
 /** The bytes of a file. */
 export const fileBody = z
@@ -36,6 +36,6 @@ export const uploadSchema = z
     id: z.string().describe('Id of the upload, and of the media item that it becomes'),
     offset: z.int().describe('Bytes that have arrived; also in `Upload-Offset`'),
     length: z.int().describe('Bytes of the whole file; also in `Upload-Length`'),
-    expires_at: z.string().describe('Time until which the upload can be continued; also in `Upload-Expires`'),
+    expires_at: shownTime().describe('Time until which the upload can be continued; also in `Upload-Expires`'),
   })
   .meta({ id: 'MediaUpload' });

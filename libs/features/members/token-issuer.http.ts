@@ -11,6 +11,7 @@ import {
   requireEndpoint,
   routesTagged,
   text,
+  shownTime,
 } from '#libs/platform/http/index.ts';
 
 import { publicKeyOf, UnusableKey } from './public-keys.ts';
@@ -60,8 +61,8 @@ const issuerSchema = z
     keys: z.array(z.record(z.string(), z.string())).describe('The registered public keys, as JWKs'),
     jwks_url: z.string().nullable(),
     creates_users: z.boolean(),
-    created_at: z.string(),
-    modified: z.string(),
+    created_at: shownTime(),
+    modified: shownTime(),
   })
   .meta({ id: 'TokenIssuer' });
 

@@ -7,7 +7,7 @@ export { Applications } from './applications.ts';
 export { organizationRoutes } from './organization.http.ts';
 export { organizationEntity, organizationReference, Organizations } from './organization.read.ts';
 export type { OrganizationSummary, UserSummaries, UserSummary } from './organization.read.ts';
-export { ORGANIZATION } from './organization.ts';
+export { ORGANIZATION, organizationApplication } from './organization.ts';
 
 export const organizationsModule = {
   name: 'organizations',

@@ -9,6 +9,7 @@ import {
   invalid,
   routesTagged,
   text,
+  shownTime,
 } from '#libs/platform/http/index.ts';
 
 import { organizationResource, type Organizations, PLATFORM_SCOPE, type UserSummaries } from './organization.read.ts';
@@ -23,8 +24,8 @@ const organizationSchema = z
     owner: z.object({ display_name: z.string(), image_url: z.string() }).nullable(),
     application: organizationApplication.nullable(),
     owner_id: z.string().nullable().describe('Id of the user who owns the organization'),
-    created_at: z.string(),
-    modified: z.string(),
+    created_at: shownTime(),
+    modified: shownTime(),
   })
   .meta({ id: 'Organization' });
 

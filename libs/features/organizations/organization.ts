@@ -12,7 +12,9 @@ import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 export const ORGANIZATION = 'organization';
 
 /** The application that an organization belongs to (contract, section 2.3). */
-export const organizationApplication = z.enum(['app_main', 'app_two', 'app_three', 'app_four', 'health', 'app_five']);
+export const organizationApplication = z
+  .enum(['app_main', 'app_two', 'app_three', 'app_four', 'health', 'app_five'])
+  .meta({ id: 'OrganizationApplication' });
 
 export const organizationCodec = defineEvents({
   'OrganizationCreated.v1': z.object({

@@ -20,6 +20,7 @@ import {
   sendJson,
   sequenceNotReached,
   text,
+  shownTime,
 } from '#libs/platform/http/index.ts';
 
 import { EventStream, type Grant, type LiveNode, type LiveStream } from '#libs/platform/live/index.ts';
@@ -56,7 +57,7 @@ export function asyncApiRoute(app: HttpApp, protocol: DescribedProtocol): void {
 const ticketSchema = z
   .object({
     value: z.string().describe('The ticket: opens one connection, once'),
-    expires_at: z.string().describe('One minute after its creation'),
+    expires_at: shownTime().describe('One minute after its creation'),
     channel_id: z.string().describe('The channel that it grants access to'),
   })
   .meta({ id: 'WebsocketTicket' });

@@ -2,6 +2,7 @@ import { z } from 'zod';
 
 import { type Entities, entity } from '#libs/platform/entity/index.ts';
 import { costSchema, usageResource, usageSchema } from '#libs/platform/model/index.ts';
+import { shownTime } from '#libs/platform/http/index.ts';
 
 import {
   hasEnded,
@@ -19,8 +20,8 @@ export const DEFAULT_QUERY = "What's going on in Grand Rapids, Michigan?";
 export const reportSchema = z
   .object({
     id: z.string(),
-    created: z.string(),
-    modified: z.string(),
+    created: shownTime(),
+    modified: shownTime(),
     results: z.string().describe('Markdown with numbered citations; empty until the report is `Ready`'),
     status: z
       .string()

@@ -12,6 +12,7 @@ import {
   queryBoolean,
   routesTagged,
   text,
+  shownTime,
 } from '#libs/platform/http/index.ts';
 
 import type { Users } from './user.read.ts';
@@ -31,9 +32,9 @@ const userSchema = z
     issuer: z.string().nullable().describe('`iss` of the tokens of the user'),
     image_url: z.string().nullable(),
     is_active: z.boolean(),
-    deactivated_at: z.string().nullable(),
-    created_at: z.string(),
-    modified: z.string(),
+    deactivated_at: shownTime().nullable(),
+    created_at: shownTime(),
+    modified: shownTime(),
   })
   .meta({ id: 'User' });
 

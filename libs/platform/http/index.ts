@@ -58,6 +58,7 @@ export { liveCommand } from './live-command.ts';
 export type { LiveCommandCall, LiveCommandType } from './live-command.ts';
 export { type Direction, JsonSchemas } from './json-schemas.ts';
 export { PublicAddress, type PublicAddressOptions } from './public-address.ts';
+export { downloadedFile } from './openapi.ts';
 export { openPage, pageMetaSchema, pageQuery } from './paging.ts';
 export type { PageQuery } from './paging.ts';
 export { Places } from './places.ts';
@@ -78,6 +79,7 @@ export {
   queryInteger,
   queryOption,
   queryPointInHistory,
+  shownTime,
   singleEmoji,
   stringMap,
   text,

@@ -34,9 +34,13 @@ export class JsonSchemas {
     });
     const { $schema: _, $defs: _defs, definitions: _definitions, ...own } = json;
     const self = own.$ref?.replace(DEFINITION, '');
-    const named = (id: string): string =>
-      id === self && name !== undefined ? name : id + (direction === 'sent' ? this.#suffixOfSent : '');
-    for (const [id, definition] of Object.entries(json.$defs ?? json.definitions ?? {})) {
+    const definitions = (json.$defs ?? json.definitions ?? {}) as Record<string, object>;
+    const named = (id: string): string => {
+      if (id === self && name !== undefined) return name;
+      // An enum has the same form in both directions.
+      return id + (direction === 'sent' && !('enum' in (definitions[id] ?? {})) ? this.#suffixOfSent : '');
+    };
+    for (const [id, definition] of Object.entries(definitions)) {
       this.#components.set(named(id), referring(definition, named));
     }
     return referring(own, named);

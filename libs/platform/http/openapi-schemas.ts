@@ -1,12 +1,16 @@
 import { z } from 'zod';
 
 const reference = z.strictObject({ $ref: z.string().startsWith('#/components/schemas/') });
-const unionOfReferences = z.looseObject({ oneOf: z.array(reference).min(2) });
+const references = z.array(reference).min(2);
+const unionOfReferences = z.union([
+  z.looseObject({ oneOf: references }).transform(({ oneOf }) => oneOf),
+  z.looseObject({ anyOf: references }).transform(({ anyOf }) => anyOf),
+]);
 const tagged = z.looseObject({ properties: z.record(z.string(), z.unknown()), required: z.array(z.string()) });
 const constant = z.looseObject({ const: z.string() });
 
 /**
- * Adds OpenAPI's `discriminator` to every `oneOf` whose named alternatives differ in a constant, because zod only
+ * Adds OpenAPI's `discriminator` to every union whose named alternatives differ in a constant, because zod only
  * writes the constants.
  *
  * @returns a copy of `document`
@@ -18,7 +22,7 @@ export function withDiscriminators(document: unknown, schemas: Readonly<Record<s
     Object.entries(document).map(([name, value]) => [name, withDiscriminators(value, schemas)]),
   );
   const union = unionOfReferences.safeParse(document);
-  const discriminator = union.success ? discriminatorOf(union.data.oneOf, schemas) : null;
+  const discriminator = union.success ? discriminatorOf(union.data, schemas) : null;
   return discriminator === null ? copy : { ...copy, discriminator };
 }
 

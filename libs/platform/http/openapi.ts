@@ -4,6 +4,7 @@ import type { RouteOptions } from 'fastify';
 import { z } from 'zod';
 import { JSON_TYPE } from './errors.ts';
 import { JsonSchemas, type JsonSchema } from './json-schemas.ts';
+import { openApi30 } from './openapi-30.ts';
 import { ERROR_RESPONSES, ERROR_SCHEMAS, NO_STREAM_ACCEPTED, withDiscriminators } from './openapi-schemas.ts';
 import type { HttpApp, HttpServerOptions } from './server-options.ts';
 
@@ -29,40 +30,54 @@ const SECURITY = {
     description: 'An API key: `<key>`, `Bearer <key>` or `Token <key>`',
   },
 };
+const INFO = {
+  license: { name: 'Not licensed for redistribution', identifier: 'LicenseRef-Parley' },
+  contact: { name: 'The operator of this server' },
+};
 const EVENT_STREAM = 'text/event-stream';
 
-/** Serves the routes that are declared afterwards at `/openapi.json`. The first request makes the document. */
+/** The schema of a response with the bytes of a file. */
+export const downloadedFile = z.unknown().meta({ type: 'string', format: 'binary' });
+
+/** Serves the routes that are declared afterwards at `/openapi.json`, and in the form of OpenAPI 3.0. The first request makes a document. */
 export function registerOpenApi(app: HttpApp, info: HttpServerOptions['info']): void {
   const routes: RouteOptions[] = [];
   app.addHook('onRoute', (route) => {
     if (route.method !== 'HEAD' && route.schema !== undefined && route.schema.hide !== true) routes.push(route);
   });
-  let document: string | undefined;
-  app.get('/openapi.json', { config: { public: true }, schema: { hide: true } }, (request, reply) => {
-    document ??= JSON.stringify(openApiDocument(info, routes));
-    const url = app.publicAddress.pathOf(request.raw, '') || '/';
-    void reply.type(JSON_TYPE).send(`{"servers":${JSON.stringify([{ url }])},${document.slice(1)}`);
-  });
+  const serve = (path: string, make: () => unknown): void => {
+    let document: string | undefined;
+    app.get(path, { config: { public: true }, schema: { hide: true } }, (request, reply) => {
+      document ??= JSON.stringify(make());
+      const url = app.publicAddress.pathOf(request.raw, '') || '/';
+      void reply.type(JSON_TYPE).send(`{"servers":${JSON.stringify([{ url }])},${document.slice(1)}`);
+    });
+  };
+  serve('/openapi.json', () => openApiDocument(info, routes));
+  serve('/openapi-3.0.json', () => openApi30(openApiDocument(info, routes)));
 }
 
-function openApiDocument(info: HttpServerOptions['info'], routes: readonly RouteOptions[]): unknown {
+function openApiDocument(info: HttpServerOptions['info'], routes: readonly RouteOptions[]): object {
+  const { tags: described = {}, ...own } = info;
   const schemas = new JsonSchemas('draft-2020-12', 'Input');
   const paths: Record<string, Record<string, object>> = {};
   for (const route of routes) {
     const operations = (paths[route.url.replaceAll(/:(\w+)/g, '{$1}')] ??= {});
     for (const method of [route.method].flat()) operations[method.toLowerCase()] = operationOf(route, method, schemas);
   }
+  const tags = new Set(routes.flatMap(({ schema }) => schema?.tags ?? []));
   const components = { ...ERROR_SCHEMAS, ...schemas.components() };
   return withDiscriminators(
     {
       openapi: '3.1.0',
-      info,
+      info: { ...INFO, ...own },
+      tags: [...tags].map((name) => ({ name, description: described[name] ?? name })),
       security: [{ ApiKey: [] }],
       paths,
       components: { securitySchemes: SECURITY, schemas: components },
     },
     components,
-  );
+  ) as object;
 }
 
 function operationOf({ schema = {}, config }: RouteOptions, method: string, schemas: JsonSchemas): object {
@@ -72,7 +87,7 @@ function operationOf({ schema = {}, config }: RouteOptions, method: string, sche
   return {
     operationId,
     summary,
-    description,
+    description: description ?? summary,
     tags,
     parameters: [
       ...parametersOf(schema.querystring, 'query', schemas),
@@ -85,7 +100,7 @@ function operationOf({ schema = {}, config }: RouteOptions, method: string, sche
     ...(config?.scope !== undefined && !isPublic && { 'x-required-scope': config.scope }),
     ...(config?.members !== undefined && { 'x-open-to-members': true }),
     ...(config?.ignoresIdempotencyKey === true && { 'x-ignores-idempotency-key': true }),
-    responses: responsesOf(schema.response, isPublic, schemas),
+    responses: responsesOf(schema.response, { isPublic, method }, schemas),
   };
 }
 
@@ -130,9 +145,18 @@ const response = z.union([
   z.object({ description: z.string(), content: z.record(z.string(), z.object({ schema: z.instanceof(z.ZodType) })) }),
 ]);
 
-function responsesOf(declared: unknown, isPublic: boolean, schemas: JsonSchemas): object {
+function responsesOf(
+  declared: unknown,
+  { isPublic, method }: { readonly isPublic: boolean; readonly method: string },
+  schemas: JsonSchemas,
+): object {
   const own = z.record(z.string(), response).parse(declared ?? {});
-  const described = Object.entries(own).map(([status, one]) => [status, responseOf(one, schemas)] as const);
+  const headers = isPublic
+    ? COMMON_HEADERS
+    : { ...COMMON_HEADERS, ...(method === 'GET' ? READ_HEADERS : COMMAND_HEADERS) };
+  const described = Object.entries(own).map(
+    ([status, one]) => [status, { ...responseOf(one, schemas), headers }] as const,
+  );
   const streams = described.some(([, { content }]) => content !== undefined && EVENT_STREAM in content);
   const errors = Object.entries(ERROR_RESPONSES).filter(([status]) => !isPublic || !['401', '403'].includes(status));
   return Object.fromEntries([...errors, ...(streams ? [['406', NO_STREAM_ACCEPTED]] : []), ...described]);
@@ -159,6 +183,15 @@ function responseOf(declared: z.infer<typeof response>, schemas: JsonSchemas): R
   };
 }
 
+const headerOf = (description: string) => ({ description, schema: { type: 'string' } });
+const COMMON_HEADERS = { 'X-Request-Id': headerOf('Id of the request in the log') };
+const READ_HEADERS = { ETag: headerOf('Revision of the entity, if it has one') };
+const COMMAND_HEADERS = {
+  ...READ_HEADERS,
+  'Parley-Position': headerOf('Position of the change, for reads that must include it'),
+  'Idempotency-Replayed': headerOf('`true` for the response to an earlier request with the same `Idempotency-Key`'),
+};
+
 function headersOf(method: string): object[] {
   const header = (name: string, description: string, maxLength: number) => ({
     in: 'header',
@@ -168,10 +201,14 @@ function headersOf(method: string): object[] {
     schema: { type: 'string', minLength: 1, maxLength },
   });
   if (method === 'GET') {
-    return [header('Parley-Position', 'Waits up to two seconds until the read models include this position', 2048)];
+    return [
+      header('Parley-Position', 'Waits up to two seconds until the read models include this position', 2048),
+      header('If-None-Match', 'Answers 304 if it contains the `ETag` of the entity', 2048),
+    ];
   }
-  if (method !== 'POST' && method !== 'PATCH') return [];
-  return [header('Idempotency-Key', 'Repetitions within 24 hours return the first response', 255)];
+  const match = header('If-Match', 'Only changes the entity with this `ETag`, otherwise 412', 2048);
+  if (method !== 'POST' && method !== 'PATCH') return [match];
+  return [header('Idempotency-Key', 'Repetitions within 24 hours return the first response', 255), match];
 }
 
 const PREFIX = '/docs';

@@ -77,7 +77,13 @@ export interface HttpServerOptions {
   readonly logger?: Logger;
   /** Whether each answered request gets a line in the log; false by default. */
   readonly accessLog?: boolean;
-  readonly info: { readonly title: string; readonly version: string; readonly description?: string };
+  readonly info: {
+    readonly title: string;
+    readonly version: string;
+    readonly description?: string;
+    /** Descriptions of the tags of routes. */
+    readonly tags?: Readonly<Record<string, string>>;
+  };
   /** Origins that browsers may call from; none by default. */
   readonly corsOrigins?: readonly string[];
   /** Addresses or networks of proxies whose `X-Forwarded-…` headers are used; none by default. */

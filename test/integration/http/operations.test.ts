@@ -140,7 +140,7 @@ test('the OpenAPI document describes the routes: inputs, errors, security, depre
   );
   const change = document.paths['/things/{id}']?.['patch'];
   expect(change?.requestBody?.required).toBe(true);
-  expect(change?.parameters.map(({ name }) => name)).toEqual(['id', 'Idempotency-Key']);
+  expect(change?.parameters.map(({ name }) => name)).toEqual(['id', 'Idempotency-Key', 'If-Match']);
   expect(Object.keys(document.components.schemas)).toEqual(
     expect.arrayContaining(['HTTPValidationError', 'PageMeta', 'Thing']),
   );

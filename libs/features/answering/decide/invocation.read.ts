@@ -4,6 +4,7 @@ import { type EntityId, newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { Entities, entity, type EntityCore } from '#libs/platform/entity/index.ts';
 import { foldStream } from '#libs/platform/streams/index.ts';
+import { shownTime } from '#libs/platform/http/index.ts';
 
 import {
   INVOCATION,
@@ -24,7 +25,7 @@ export const invocationSchema = z
     invoked: z.boolean(),
     reason: z.enum([...invokedReason.options, ...withheldReason.options]),
     run_id: z.string().nullable().describe('The run that answers; null for an agent that was not invoked'),
-    at: z.string(),
+    at: shownTime(),
     sequence: z.int().describe('Of the message, in the channel'),
     interaction_id: z.string().describe('Id of the user turn'),
     depth: z.int().describe('Hops between agents in the turn before this agent'),

@@ -36,7 +36,11 @@ const ofAgent = routesTagged('agents').requiring('agent');
 const textOf = (min: number) => text({ min, max: MAX_TEXT, description: 'Markdown' });
 
 const conversationSchema = z
-  .object({ messages: z.array(z.object({ role: z.enum(['user', 'assistant']), text: z.string() })) })
+  .object({
+    messages: z.array(
+      z.object({ role: z.enum(['user', 'assistant']).meta({ id: 'ConversationRole' }), text: z.string() }),
+    ),
+  })
   .meta({ id: 'RunConversation', description: 'Oldest first; the last message is the one to answer' });
 
 const deltaBody = z

@@ -5,6 +5,7 @@ import { Entities, entity, type EntityCore, type EntityResult } from '#libs/plat
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { costSchema, usageResource, usageSchema } from '#libs/platform/model/index.ts';
 import { foldStream, streamName } from '#libs/platform/streams/index.ts';
+import { shownTime } from '#libs/platform/http/index.ts';
 
 import { finishOf, modelOf, totalCost, totalUsage } from './run.summary.ts';
 import {
@@ -30,7 +31,7 @@ const stepSchema = z
       .describe('Why the model stopped, or the status of the tool call; `running` until it has finished'),
     tool_name: z.string().nullable(),
     tool_call_id: z.string().nullable(),
-    started: z.string(),
+    started: shownTime(),
     finished: z.string().nullable(),
     duration_ms: milliseconds,
     usage: usageSchema.nullable(),
@@ -79,8 +80,8 @@ export const runSchema = z
     usage: usageSchema,
     cost: costSchema,
     duration_ms: milliseconds.describe('From the request to the end; null until then'),
-    created: z.string(),
-    modified: z.string(),
+    created: shownTime(),
+    modified: shownTime(),
   })
   .meta({ id: 'Run' });
 

@@ -1,3 +1,4 @@
+import { organizationApplication } from '#libs/features/organizations/index.ts';
 /*
  * The HTTP schemas of channels: the contract's sections 2.1 to 2.3 and 4.1, field by field.
  */
@@ -13,6 +14,7 @@ import {
   queryPointInHistory,
   stringMap,
   text,
+  shownTime,
 } from '#libs/platform/http/index.ts';
 
 import {
@@ -30,7 +32,6 @@ const concurrency = runConcurrency
   .describe(
     'What a message of a user does to runs that answer earlier ones: with `queue`, and null, it is answered after them; `restart` cancels them',
   );
-const organizationApplication = z.enum(['app_main', 'app_two', 'app_three', 'app_four', 'health', 'app_five']);
 
 const userSummary = z
   .object({ display_name: z.string().default(''), image_url: z.string() })
@@ -93,8 +94,8 @@ export const channelSchema = z
     channel_type: channelType,
     name: z.string(),
     participants: z.array(participantSchema),
-    created_at: z.string(),
-    modified: z.string(),
+    created_at: shownTime(),
+    modified: shownTime(),
     meta_data: z.record(z.string(), z.unknown()).nullable(),
     source: channelSource.nullable(),
     agent_invocation_behavior: agentInvocationBehavior.nullable(),
@@ -117,10 +118,18 @@ export const participantListSchema = z
 /** A participant to add. Users and agents are looked up: details that the caller gives are ignored. */
 export const participantInput = z
   .discriminatedUnion('type', [
-    z.object({ type: z.literal('authenticated_user'), user_id: idReference() }),
-    z.object({ type: z.literal('non_authenticated_user'), user_metadata: stringMap().nullish() }),
-    z.object({ type: z.literal('agent'), id: idReference({ description: 'An active agent of the organization' }) }),
-    z.object({ type: z.literal('external_agent'), agent_metadata: stringMap().nullish() }),
+    z
+      .object({ type: z.literal('authenticated_user'), user_id: idReference() })
+      .meta({ id: 'NewAuthenticatedUserParticipant' }),
+    z
+      .object({ type: z.literal('non_authenticated_user'), user_metadata: stringMap().nullish() })
+      .meta({ id: 'NewNonAuthenticatedUserParticipant' }),
+    z
+      .object({ type: z.literal('agent'), id: idReference({ description: 'An active agent of the organization' }) })
+      .meta({ id: 'NewAgentParticipant' }),
+    z
+      .object({ type: z.literal('external_agent'), agent_metadata: stringMap().nullish() })
+      .meta({ id: 'NewExternalAgentParticipant' }),
   ])
   .meta({ id: 'NewChannelParticipant' });
 export type ParticipantInput = z.infer<typeof participantInput>;

@@ -13,18 +13,17 @@ import type { Actor } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 
-export const communicationType = z.enum(['websocket', 'messenger_a', 'messenger_b', 'messenger_c', 'sms']);
-export const channelType = z.enum(['chat', 'collaboration', 'multi_org_chat', 'thread']);
-export const channelSource = z.enum(['app_main', 'app_two', 'app_three', 'health']);
-export const agentInvocationBehavior = z.enum([
-  'at_mentions_only',
-  'all_messages',
-  'all_messages_personal_agent',
-  'intelligent',
-]);
+export const communicationType = z
+  .enum(['websocket', 'messenger_a', 'messenger_b', 'messenger_c', 'sms'])
+  .meta({ id: 'CommunicationType' });
+export const channelType = z.enum(['chat', 'collaboration', 'multi_org_chat', 'thread']).meta({ id: 'ChannelType' });
+export const channelSource = z.enum(['app_main', 'app_two', 'app_three', 'health']).meta({ id: 'ChannelSource' });
+export const agentInvocationBehavior = z
+  .enum(['at_mentions_only', 'all_messages', 'all_messages_personal_agent', 'intelligent'])
+  .meta({ id: 'AgentInvocationBehavior' });
 
 /** What happens to the runs of an agent that answer earlier messages; null: `queue`. */
-export const runConcurrency = z.enum(['queue', 'restart']);
+export const runConcurrency = z.enum(['queue', 'restart']).meta({ id: 'RunConcurrency' });
 export type RunConcurrency = z.infer<typeof runConcurrency>;
 
 const stringMap = z.record(z.string(), z.string());

@@ -18,16 +18,18 @@ function variant<Type extends string, Shape extends z.ZodRawShape>(type: Type, i
   return z.object({ type: z.literal(type), ...shape }).meta({ id });
 }
 
-export const contentRole = z.enum([
-  'user_message',
-  'agent_response',
-  'agent_reasoning',
-  'tool_call',
-  'tool_call_result',
-  'tool_call_update',
-  'internal_error',
-  'channel_notification',
-]);
+export const contentRole = z
+  .enum([
+    'user_message',
+    'agent_response',
+    'agent_reasoning',
+    'tool_call',
+    'tool_call_result',
+    'tool_call_update',
+    'internal_error',
+    'channel_notification',
+  ])
+  .meta({ id: 'ContentRole' });
 export type ContentRole = z.infer<typeof contentRole>;
 
 export const interactionParticipant = z
@@ -58,7 +60,10 @@ const funds = z
   .meta({ id: 'Funds' });
 
 const checklistItem = z
-  .object({ label: text({ max: 4_096 }), state: z.enum(['pending', 'active', 'done']).default('pending') })
+  .object({
+    label: text({ max: 4_096 }),
+    state: z.enum(['pending', 'active', 'done']).meta({ id: 'ChecklistItemState' }).default('pending'),
+  })
   .meta({ id: 'ChecklistItem' });
 
 const toolCallUpdate = variant('tool_call_update', 'ToolCallUpdateContent', {
@@ -66,8 +71,10 @@ const toolCallUpdate = variant('tool_call_update', 'ToolCallUpdateContent', {
   tool_call_id: line,
   sequence: z.int(),
   update: z.union([
-    z.object({ text: longText, kind: z.literal('string').default('string') }),
-    z.object({ items: z.array(checklistItem).max(500), kind: z.literal('checklist').default('checklist') }),
+    z.object({ text: longText, kind: z.literal('string').default('string') }).meta({ id: 'ToolCallText' }),
+    z
+      .object({ items: z.array(checklistItem).max(500), kind: z.literal('checklist').default('checklist') })
+      .meta({ id: 'ToolCallChecklist' }),
   ]),
 });
 
@@ -102,7 +109,9 @@ export const contentItem = z
       tool_name: line,
       tool_result: map,
       tool_call_id: orNull(line),
-      status: orNull(z.enum(['success', 'failure', 'rate_limited', 'action_required'])),
+      status: orNull(
+        z.enum(['success', 'failure', 'rate_limited', 'action_required']).meta({ id: 'ToolCallResultStatus' }),
+      ),
       display_text: orNull(longText),
     }),
     toolCallUpdate,
@@ -134,10 +143,10 @@ const word = orNull(line);
 
 const structuredMention = z
   .object({
-    type: z.enum(['agent', 'user']),
+    type: z.enum(['agent', 'user']).meta({ id: 'MentionedType' }),
     id: line,
     identifier: line,
-    identifier_type: z.enum(['handle', 'address', 'uuid']),
+    identifier_type: z.enum(['handle', 'address', 'uuid']).meta({ id: 'MentionIdentifierType' }),
     offset: orNull(z.int()),
     length: orNull(z.int()),
   })
@@ -146,7 +155,7 @@ const structuredMention = z
 const privateMentionRequest = z
   .object({
     twin_id: line,
-    outcome: z.enum(['private_friend_request', 'private_already_requested']),
+    outcome: z.enum(['private_friend_request', 'private_already_requested']).meta({ id: 'PrivateMentionOutcome' }),
     friendship_id: line,
     channel_id: line,
     owner_display_name: orNull(line),
@@ -175,7 +184,7 @@ export const invocationConfig = z
     activity_id: word,
     feed_activity_id: word,
     thinking_budget: orNull(z.int()),
-    reasoning_effort: orNull(z.enum(['low', 'medium', 'high'])),
+    reasoning_effort: orNull(z.enum(['low', 'medium', 'high']).meta({ id: 'ReasoningEffort' })),
     collaboration_participant_ids: orNull(z.array(line).max(500)),
     slash_skills: orNull(z.array(line).max(500)),
     mentions: orNull(z.array(structuredMention).max(500)),

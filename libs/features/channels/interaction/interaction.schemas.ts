@@ -14,6 +14,7 @@ import {
   queryPointInHistory,
   text,
   timestamp,
+  shownTime,
 } from '#libs/platform/http/index.ts';
 
 import { contentItem, contentRole, interactionParticipant, invocationConfig } from './interaction.content.ts';
@@ -24,7 +25,7 @@ const reactionSummary = z
     emoji: z.string(),
     count: z.int(),
     reacted_by_me: z.boolean(),
-    target_role: z.enum(['user', 'assistant']),
+    target_role: z.enum(['user', 'assistant']).meta({ id: 'ReactionTargetRole' }),
     reacted_by_agent: z.boolean().default(false),
     reactor_names: z.array(z.string()).default([]),
     target_sender_id: z.string().nullable(),
@@ -37,13 +38,13 @@ export const readReceiptSchema = z
     message_event_id: z.string(),
     interaction_id: z.string(),
     agent_id: z.string(),
-    read_at: z.string(),
+    read_at: shownTime(),
   })
   .meta({ id: 'AgentReadReceipt' });
 
 const members = {
   id: z.string(),
-  created_at: z.string(),
+  created_at: shownTime(),
   channel_id: z.string(),
   participant: interactionParticipant,
   content: z.array(contentItem),

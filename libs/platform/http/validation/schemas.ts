@@ -198,6 +198,9 @@ export const httpUrl = (described: Described = {}): z.ZodType<string, string> =>
 export const timestamp = (described: Described = {}): z.ZodType<string> =>
   formatted(DATETIME_TYPE, timestampProblem, toUtc, { format: 'date-time', ...described });
 
+/** A time that Parley shows. */
+export const shownTime = (): z.ZodString => z.string().meta({ format: 'date-time' });
+
 /** A point in history, `as_of`: a sequence (digits only), or an RFC 3339 time. */
 export type PointInHistory = { readonly sequence: number } | { readonly at: string };
 

@@ -1,4 +1,6 @@
 /* `If-Match` on every request that changes something is honoured or refused, and never ignored. */
+import { generateKeyPairSync } from 'node:crypto';
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { systemClock } from '#libs/kernel/clock.ts';
@@ -27,6 +29,9 @@ let run: string;
 let external: string;
 let agentKey: string;
 let upload: string;
+let tokenIssuer: string;
+const publicKey = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
+const newIssuer = { name: 'a', issuer: 'https://app.example', audience: 'parley', keys: [publicKey] };
 
 const call = (one: Call): Promise<Answer> => api.call({ key: api.rootKey, ...one });
 
@@ -48,6 +53,7 @@ beforeAll(async () => {
   await made('POST', participants, { type: 'external_agent' });
   participant = (await call({ method: 'GET', url: participants })).json.items[0].participant_id;
   user = (await made('POST', '/api/v1/users', { display_name: 'Ann' })).id;
+  tokenIssuer = (await made('POST', '/api/v1/token-issuers', newIssuer)).id;
   key = (await made('POST', '/api/v1/keys', { name: 'a key', scopes: ['read'] })).id;
   graph = (await made('POST', '/api/v1/knowledge', { name: 'a' })).id;
   const facts = { edges: [{ source: 'a', target: 'b', fact: 'a is b' }] };
@@ -114,6 +120,8 @@ function changesOfOthers(): Change[] {
     { operation: 'updateOrganization', method: 'PATCH', url: `/api/v1/organizations/${api.organizationId}`, body: {} },
     { operation: 'updateUser', method: 'PATCH', url: `/api/v1/users/${user}`, body: {} },
     { operation: 'deactivateUser', method: 'DELETE', url: `/api/v1/users/${user}` },
+    { operation: 'updateTokenIssuer', method: 'PATCH', url: `/api/v1/token-issuers/${tokenIssuer}`, body: {} },
+    { operation: 'deleteTokenIssuer', method: 'DELETE', url: `/api/v1/token-issuers/${tokenIssuer}` },
     { operation: 'rotateKey', method: 'POST', url: `/api/v1/keys/${key}/rotate`, body: {} },
     { operation: 'revokeKey', method: 'POST', url: `/api/v1/keys/${key}/revoke` },
     { operation: 'cancelCrawl', method: 'POST', url: `/api/v1/crawls/${crawl}/cancel` },
@@ -159,6 +167,7 @@ function withoutTag(): Change[] {
     { operation: 'createOrganization', method: 'POST', url: '/api/v1/organizations', body: { name: 'c' } },
     { operation: 'createUser', method: 'POST', url: '/api/v1/users', body: { display_name: 'Bob' } },
     { operation: 'createKey', method: 'POST', url: '/api/v1/keys', body: { name: 'c', scopes: ['read'] } },
+    { operation: 'createTokenIssuer', method: 'POST', url: '/api/v1/token-issuers', body: newIssuer },
     { operation: 'createKnowledgeGraph', method: 'POST', url: '/api/v1/knowledge', body: { name: 'b' } },
     { operation: 'createCrawl', method: 'POST', url: '/api/v1/crawls', body: { url: 'https://example.org/' } },
     { operation: 'createReport', method: 'POST', url: '/api/v1/reports', body: {} },

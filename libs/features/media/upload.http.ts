@@ -56,12 +56,15 @@ export function uploadRoutes(app: HttpApp, parts: UploadRouteParts): void {
     maxOfKey: 50,
     refusal: () => new HttpError(429, 'too_many_uploads', 'Too many uploads at the same time', { 'retry-after': '5' }),
   });
+  const releases = new WeakMap<FastifyRequest, () => void>();
   void app.register((files: HttpApp, _options, done) => {
     files.addHook('preParsing', beginTus);
     files.addHook('preParsing', async (request, reply) => {
       if (request.method !== 'POST' && request.method !== 'PATCH') return;
-      places.takeUntilEnd(request.principal.keyId, reply.raw);
+      releases.set(request, places.takeUntilEnd(request.principal.keyId, reply.raw));
     });
+    // What still arrives of a refused upload is discarded, and takes no place of another.
+    files.addHook('onSend', async (request) => releases.get(request)?.());
     // Parsers of their own, which must not apply to other routes.
     files.removeAllContentTypeParsers();
     files.addContentTypeParser('*', (request: FastifyRequest, content: Readable) => bodyOf(request, content, parts));

@@ -39,9 +39,16 @@ export class Places {
     };
   }
 
-  /** Takes a place until the response ends, also if its client has left already. @throws the refusal */
-  takeUntilEnd(keyId: string, response: ServerResponse): void {
+  /**
+   * Takes a place until the response ends, also if its client has left already.
+   *
+   * @returns releases the place earlier
+   * @throws the refusal
+   */
+  takeUntilEnd(keyId: string, response: ServerResponse): () => void {
+    const release = this.take(keyId);
     // Unlike the event `close`, which is past when a client leaves during authentication.
-    finished(response, this.take(keyId));
+    finished(response, release);
+    return release;
   }
 }

@@ -56,7 +56,7 @@ function eventOf(
 ): LogEvent {
   const at = new Date(Date.UTC(2026, 0, 1) + n).toISOString();
   const place = { stream: `channel-${channelId}`, revision, id: `event ${n}` };
-  const metadata = { $correlationId: `request ${n}`, at };
+  const metadata = { $correlationId: `request ${n}`, at, actor: { type: 'service', id: 'test' } };
   switch (change.kind) {
     case 'create':
       return {

@@ -85,8 +85,10 @@ describe('the packed Parley', GENEROUS, () => {
   it.each(['forks', 'vmThreads'])('runs the example of docs/testing.md with Vitest in the pool %s', async (pool) => {
     const vitest = join(root, 'node_modules/vitest/vitest.mjs');
     const limits = ['--testTimeout=120000', '--hookTimeout=120000'];
-    const args = ['run', '--root', 'vitest', '--pool', pool, ...limits, '--reporter=json'];
-    expect(JSON.parse(await project.run(process.execPath, vitest, ...args))).toMatchObject({
+    const report = join(project.folder, `${pool}.json`);
+    const output = ['--reporter=json', `--outputFile.json=${report}`];
+    await project.run(process.execPath, vitest, 'run', '--root', 'vitest', '--pool', pool, ...limits, ...output);
+    expect(JSON.parse(await readFile(report, 'utf8'))).toMatchObject({
       success: true,
       numPassedTests: 1,
       numTotalTests: 1,

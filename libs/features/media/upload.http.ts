@@ -60,8 +60,8 @@ export function uploadRoutes(app: HttpApp, parts: UploadRouteParts): void {
   void app.register((files: HttpApp, _options, done) => {
     files.addHook('preParsing', beginTus);
     files.addHook('preParsing', async (request, reply) => {
-      if (request.method !== 'POST' && request.method !== 'PATCH') return;
-      releases.set(request, places.takeUntilEnd(request.principal.keyId, reply.raw));
+      if (request.method === 'POST' || request.method === 'PATCH')
+        releases.set(request, places.takeUntilEnd(request.principal.keyId, reply.raw));
     });
     // What still arrives of a refused upload is discarded, and takes no place of another.
     files.addHook('onSend', async (request) => releases.get(request)?.());
@@ -79,17 +79,10 @@ export function uploadRoutes(app: HttpApp, parts: UploadRouteParts): void {
 /** What is supported, for clients that have no key yet. */
 function optionsRoutes(app: HttpApp): void {
   for (const path of ['/api/v1/media/uploads', '/api/v1/media/uploads/:id']) {
-    app.options(path, { config: { public: 'counted' }, schema: { hide: true } }, (_request, reply) =>
-      reply
-        .headers({
-          'tus-resumable': TUS_VERSION,
-          'tus-version': TUS_VERSION,
-          'tus-extension': 'creation,expiration,termination',
-          'tus-max-size': MAX_FILE_BYTES,
-        })
-        .code(204)
-        .send(),
-    );
+    app.options(path, { config: { public: 'counted' }, schema: { hide: true } }, (_request, reply) => {
+      void reply.headers({ 'tus-resumable': TUS_VERSION, 'tus-version': TUS_VERSION, 'tus-max-size': MAX_FILE_BYTES });
+      return reply.header('tus-extension', 'creation,expiration,termination').code(204).send();
+    });
   }
 }
 

@@ -57,6 +57,7 @@ describe('persistent names of answering', () => {
       'report',
       'run',
       'runlane',
+      'token_issuer',
       'user',
     ]);
   });
@@ -94,10 +95,9 @@ describe('persistent names of answering', () => {
     const message = await api.post(channelId, 'When does it open?', { invocation_config: { mentions: [mention] } });
     const id = derivedId(channelId, `invocation ${message.sequence} ${agentId}`);
     await api.ended(id);
-    const step = derivedId(STEPS, `invocations-${message.id} invocations channel-${channelId}@${message.sequence - 1}`);
     const [invoked] = await Array.fromAsync(api.platform.store.readStream(`invocation-${id}`));
     expect(invoked?.data).toMatchObject({ id, runId: id });
     const [requested] = await Array.fromAsync(api.platform.store.readStream(`run-${id}`));
-    expect(requested?.metadata).toMatchObject({ commandId: derivedId(step, `effect run ${agentId}`) });
+    expect(requested?.data).toMatchObject({ id, messageId: message.id });
   });
 });

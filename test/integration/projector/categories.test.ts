@@ -29,7 +29,9 @@ const FIRST_PAGE = { size: 100, offset: 0, after: null };
 
 /** The next Parley, which stores another shape of users. */
 const NEXT: readonly AnyProjection[] = PROJECTIONS.map((projection: AnyProjection): AnyProjection =>
-  projection.category === 'user' ? { ...projection, version: projection.version + 1, project: inUpperCase(projection) } : projection,
+  projection.category === 'user'
+    ? { ...projection, version: projection.version + 1, project: inUpperCase(projection) }
+    : projection,
 );
 
 function inUpperCase({ project }: AnyProjection): AnyProjection['project'] {

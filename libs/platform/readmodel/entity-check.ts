@@ -145,8 +145,8 @@ export class EntityCheck {
   }
 
   /**
-   * Removes the revision, so that the entity is folded from its first event, and then its entries of lists, which are
-   * guarded by revisions of their own. Readers find the former document meanwhile.
+   * Removes the revision, so that the entity is folded from its first event, and its entries of lists, which are guarded by
+   * revisions of their own. Readers find the former document meanwhile.
    */
   async #repair(
     { entity, keys }: Folding,
@@ -161,6 +161,9 @@ export class EntityCheck {
         await transaction.exec();
       });
     }
+    // Another process may have folded the entity before its entries were removed. The first removal is for a process that
+    // ends in between.
+    if (lists.length > 0) await redis.remove([keys.revision]);
     await projector.catchUp(entity.category, entity.organizationId, entity.id);
   }
 }

@@ -97,3 +97,29 @@ it.each(damages)('repairs read models of which %s', async (_what, pattern, harm)
   expect((await pass()).repaired).toBeGreaterThan(0);
   expect(await dumpReadModels(test.platform.redis)).toEqual(live);
 });
+
+it('leaves a list entry that another process folds during a repair', async () => {
+  const [document = ''] = keysOf(/channel.*:document$/);
+  const [, organizationId = '', id = ''] = /\{([^:}]+):([^}]+)\}:document$/.exec(document) ?? [];
+  const members = keysOf(/channel.*:members$/).find((key) => key.includes(`{${organizationId}}`)) ?? '';
+  const entries = await node(members).hgetall(members);
+  const member = Object.keys(entries).find((name) => name.endsWith(id)) ?? '';
+  await node(members).hdel(members, member);
+
+  const { redis } = test.platform;
+  let others = 1;
+  const raced = new Proxy(redis, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      return async (...args: unknown[]): Promise<unknown> => {
+        const result: unknown = await Reflect.apply(value, target, args);
+        if (name === 'remove' && others-- > 0) await models.projector.catchUp('channel', organizationId, id);
+        return result;
+      };
+    },
+  });
+  const check = new EntityCheck({ ...test.platform, ...models, redis: raced, projections: PROJECTIONS });
+  expect(await check.run({ category: 'channel', organizationId, id })).toBe('repaired');
+  expect(await node(members).hgetall(members)).toEqual(entries);
+});

@@ -225,14 +225,10 @@ function changeRoutes(app: HttpApp, { interactions, queries }: Channels): void {
       OF_INTERACTION,
     ),
     (request, reply) =>
-      answerChange(request, reply, queries, (context, ref) =>
-        interactions.fail(
-          context,
-          ref,
-          request.body.reason,
-          request.principal.isMember ? request.principal : 'operator',
-        ),
-      ),
+      answerChange(request, reply, queries, (context, ref) => {
+        const { principal, body } = request;
+        return interactions.fail(context, ref, body.reason, principal.isMember ? principal : 'operator');
+      }),
   );
 }
 

@@ -7,6 +7,7 @@ export type Labels = Readonly<Record<string, string>>;
 type Observed = number | readonly (readonly [Labels, number])[];
 
 type Reader = () => Observed | Promise<Observed>;
+type Observation = [name: string, help: string, read: Reader, labelNames?: readonly string[]];
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -31,6 +32,20 @@ export function createMetrics({ processMetrics = true, build }: MetricsOptions =
     labelNames: [...labelNames],
     registers: [registry],
   });
+  function observe(Metric: typeof Gauge | typeof Counter, ...[name, help, read, labelNames = []]: Observation): void {
+    if (registry.getSingleMetric(`parley_${name}`) !== undefined) return;
+    // oxlint-disable-next-line no-new -- a metric registers itself
+    new Metric({
+      ...optionsOf(name, help, labelNames),
+      async collect() {
+        const observed = await valuesOf(read, labelNames);
+        this.reset();
+        // A gauge without a value is NaN; a counter then has none.
+        const known = Metric === Gauge ? observed : observed.filter(([, value]) => value >= 0);
+        for (const [labels, value] of known) this.inc({ ...labels }, value);
+      },
+    });
+  }
   if (build !== undefined) {
     const help = 'Always 1; its labels name the version of Parley, and the revision of its source';
     new Gauge(optionsOf('build_info', help, Object.keys(build))).set({ ...build }, 1);
@@ -53,30 +68,12 @@ export function createMetrics({ processMetrics = true, build }: MetricsOptions =
      * A gauge that is read by each scrape: lag, queue length, connections. Must not block. A repeated name keeps the
      * first reader.
      */
-    observedGauge(name: string, help: string, read: Reader, labelNames: readonly string[] = []): void {
-      if (registry.getSingleMetric(`parley_${name}`) !== undefined) return;
-      // oxlint-disable-next-line no-new -- a metric registers itself
-      new Gauge({
-        ...optionsOf(name, help, labelNames),
-        async collect() {
-          const observed = await valuesOf(read, labelNames);
-          this.reset();
-          for (const [labels, value] of observed) this.set({ ...labels }, value);
-        },
-      });
+    observedGauge(...metric: Observation): void {
+      observe(Gauge, ...metric);
     },
     /** The same of a count since the start of the process, which its owner keeps. */
-    observedCounter(name: string, help: string, read: Reader, labelNames: readonly string[] = []): void {
-      if (registry.getSingleMetric(`parley_${name}`) !== undefined) return;
-      // oxlint-disable-next-line no-new -- a metric registers itself
-      new Counter({
-        ...optionsOf(name, help, labelNames),
-        async collect() {
-          const observed = await valuesOf(read, labelNames);
-          this.reset();
-          for (const [labels, value] of observed) if (value >= 0) this.inc({ ...labels }, value);
-        },
-      });
+    observedCounter(...metric: Observation): void {
+      observe(Counter, ...metric);
     },
     /** All metrics in Prometheus' text format. */
     scrape: async (): Promise<string> => `${await registry.metrics()}${http.exposition()}`,

@@ -12,7 +12,7 @@ export function asText(lines: string): string {
 
 /** Without characters that readers do not see, and that would hide words from a search. */
 export function withoutInvisible(text: string): string {
-  return INVISIBLE.test(text) ? text.replace(INVISIBLE, '') : text;
+  return text.replace(INVISIBLE, '');
 }
 
 const RAISED = new Map([...'0123456789+-−()n'].map((sign, at) => [sign, '⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁾ⁿ'[at]!]));

@@ -12,7 +12,7 @@ import { sentenceOf } from '#libs/platform/model/index.ts';
 import { vectorsIn } from './embedding-reply.ts';
 import { queryWords } from './tokens.ts';
 
-/** How long a search waits for the vector of its query. The request goes on: the model may have to be loaded first. */
+/** How long a search waits for the vector of its query. The request is not cancelled then: an endpoint may have to load the model first. */
 const QUERY_WAIT_MS = 800;
 const TIMEOUT_MS = 30_000;
 const MAX_QUERY_BYTES = 256 * 1024;

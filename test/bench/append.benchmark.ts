@@ -105,7 +105,7 @@ function appendBenchmark({ name, title, goal, ...task }: AppendBenchmark): Bench
 }
 
 /** Every run of every side starts on an empty log, so that runs do not affect one another. */
-async function onFreshStores(
+export async function onFreshStores(
   work: (stores: { eventstoreUrl: string; redisUrl: string }) => Promise<Sample>,
 ): Promise<Sample> {
   const [eventStore, redis] = await Promise.all([startTestEventStore({ mode: 'process' }), startTestRedis()]);

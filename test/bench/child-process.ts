@@ -78,7 +78,11 @@ export interface Parley {
 }
 
 /** The flags of `npm start`, see infra/set-up/start.mjs. */
-const NODE_FLAGS = (process.env['PARLEY_NODE_FLAGS'] ?? '--max-semi-space-size=64 --single-threaded-gc').split(/\s+/);
+export const NODE_FLAGS: readonly string[] = (
+  process.env['PARLEY_NODE_FLAGS'] ?? '--max-semi-space-size=64 --single-threaded-gc'
+)
+  .split(/\s+/)
+  .filter(Boolean);
 
 export interface ParleyOptions {
   /** Further flags of Node. */
@@ -89,7 +93,7 @@ export interface ParleyOptions {
 
 /** A full Parley as `npm start` runs it, on a data folder and a free port; without rate limits. */
 export async function startParley(dataDir: string, apiKey: string, options: ParleyOptions = {}): Promise<Parley> {
-  const flags = [...NODE_FLAGS.filter(Boolean), ...(options.flags ?? [])];
+  const flags = [...NODE_FLAGS, ...(options.flags ?? [])];
   const child = spawn(process.execPath, [...flags, join(ROOT, 'services/standalone/main.ts')], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: {
@@ -139,23 +143,23 @@ export async function timed(
 }
 
 /**
- * Processor time that a process has used, in seconds; `NaN` where the system does not report it (only Linux does).
+ * Processor time that processes have used so far, with their child processes, also those that have ended. In seconds;
+ * `NaN` where the system does not report it (only Linux does).
  */
-export async function cpuSecondsOf(pid: number): Promise<number> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  // After the name, which may hold blanks; then the 12th and 13th field are user and system time in ticks.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+export async function cpuSecondsOf(...pids: readonly number[]): Promise<number> {
+  const seconds = await Promise.all(pids.map(async (pid) => (await ticksOf(pid)) / TICKS_PER_SECOND));
+  return seconds.reduce((sum, each) => sum + each, 0);
 }
 
-/** The same of a process with its child processes that still run. */
-export async function cpuSecondsOfTree(pid: number): Promise<number> {
+async function ticksOf(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  if (stat === '') return Number.NaN;
+  // After the name, which may contain blanks: the 12th to 15th field are user and system time, of the process and of
+  // the child processes that have ended.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const own = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
   const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
-  const seconds = await Promise.all(
-    children
-      .split(' ')
-      .filter(Boolean)
-      .map((child) => cpuSecondsOfTree(Number(child))),
-  );
-  return seconds.reduce((sum, each) => sum + each, await cpuSecondsOf(pid));
+  const below = await Promise.all(children.split(' ').filter(Boolean).map(Number).map(ticksOf));
+  // One that has ended since is among those of its parent the next time.
+  return below.filter((ticks) => !Number.isNaN(ticks)).reduce((sum, ticks) => sum + ticks, own);
 }

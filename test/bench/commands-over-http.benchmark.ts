@@ -1,14 +1,18 @@
 /**
  * Commands over HTTP (new names of channels, new interactions) against bare appends of the same events by the
- * official client.
+ * official client, and against the same commands without HTTP.
  */
 import { startTestEventStore } from '#test/support/event-store.ts';
+import { startTestRedis } from '#test/support/redis.ts';
 
-import { type AppendAnswer, appendedPost, type Written } from './appended-event.ts';
+import { onFreshStores } from './append.benchmark.ts';
+import { type AppendAnswer, appendedPost, type AppendTask, type Written } from './appended-event.ts';
 import type { Benchmark } from './benchmark.ts';
 import { prepareChannels } from './channel-fixture.ts';
-import { askOnce } from './child-process.ts';
+import { askOnce, NODE_FLAGS } from './child-process.ts';
 import { loadHttp } from './load/http-load.ts';
+
+const CALLERS = 64;
 
 interface HttpCommandBenchmark {
   readonly name: string;
@@ -68,14 +72,7 @@ export const httpCommandBenchmarks: readonly Benchmark[] = [
     oneChannel: true,
     batch: 1,
   }),
-  httpCommandBenchmark({
-    name: 'post-http-hot',
-    what: 'posts',
-    title: 'POST in one channel by 64 callers; official client in batches of 100',
-    connections: 64,
-    oneChannel: true,
-    batch: 100,
-  }),
+  withoutHttp(),
 ];
 
 function httpCommandBenchmark({ name, title, what, connections, oneChannel, batch }: HttpCommandBenchmark): Benchmark {
@@ -97,7 +94,7 @@ function httpCommandBenchmark({ name, title, what, connections, oneChannel, batc
           async parley({ seconds, warmUpSeconds }) {
             const parley = await start();
             try {
-              return await loadHttp(parley.pid, parley.url, { requests, seconds, warmUpSeconds });
+              return await loadHttp([parley.pid], parley.url, { requests, seconds, warmUpSeconds });
             } finally {
               await parley.stop();
             }
@@ -123,6 +120,50 @@ function httpCommandBenchmark({ name, title, what, connections, oneChannel, batc
           },
         },
         cleanUp,
+      };
+    },
+  };
+}
+
+/** The gateway alone, on the stores of `post-hot`, against the commands of that row: they differ in HTTP alone. */
+function withoutHttp(): Benchmark {
+  const title = 'POST in one channel by 64 callers, a gateway alone; the same commands without HTTP';
+  return {
+    name: 'post-http-hot',
+    rows: [{ title, ours: 'gateway', theirs: 'commands', figure: 'rate', unit: 'events/s' }],
+    async prepare() {
+      const [eventStore, redis] = await Promise.all([startTestEventStore({ mode: 'process' }), startTestRedis()]);
+      const env = { EVENTSTORE_URL: eventStore.url, REDIS_URL: redis.url, ROLES: 'gateway' };
+      const { headers, paths, start, cleanUp } = await prepareChannels(1, { hasAgent: false, env });
+      const request = { method: 'POST', path: `${paths[0]}/interactions`, headers, body: REQUESTS.posts.body };
+      const requests = Array.from({ length: CALLERS }, () => request);
+      return {
+        sides: {
+          async gateway({ seconds, warmUpSeconds }) {
+            const parley = await start();
+            try {
+              return await loadHttp([parley.pid], parley.url, { requests, seconds, warmUpSeconds });
+            } finally {
+              await parley.stop();
+            }
+          },
+          commands: ({ seconds, warmUpSeconds }) =>
+            onFreshStores(async (stores) => {
+              const work = { what: 'posts', writers: CALLERS, streams: 1, batch: 1, seconds, warmUpSeconds } as const;
+              const options = { execArgv: NODE_FLAGS };
+              const task: AppendTask = { ...stores, ...work };
+              const { rate, cpuMicros } = await askOnce<AppendAnswer>(
+                'sides/parley-commands.process.ts',
+                task,
+                options,
+              );
+              return { figures: { rate, cpuMicros } };
+            }),
+        },
+        async cleanUp() {
+          await cleanUp();
+          await Promise.all([eventStore.stop(), redis.stop()]);
+        },
       };
     },
   };

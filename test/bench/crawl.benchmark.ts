@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { createApiKey } from '#libs/platform/http/index.ts';
 
-import type { Benchmark, Sample } from './benchmark.ts';
+import type { Benchmark, Row, Sample } from './benchmark.ts';
 import { askOnce, cpuSecondsOf, startChild, startParley } from './child-process.ts';
 
 export interface SiteTask {
@@ -38,13 +38,17 @@ const TITLE = `crawl and ingestion of 300 pages; fetching them, ${AT_ONCE} at on
 
 /** None without pages. */
 export const crawlBenchmarks: readonly Benchmark[] = existsSync(FOLDER)
-  ? [crawlBenchmark('crawl', 0, TITLE), crawlBenchmark('crawl-20ms', 20, `${TITLE}; each page takes 20 ms`)]
+  ? [
+      // A fetch from loopback takes a quarter of a millisecond: no goal.
+      crawlBenchmark('crawl', 0, { title: TITLE }),
+      crawlBenchmark('crawl-20ms', 20, { title: `${TITLE}; each page takes 20 ms`, goal: { atLeast: 0.6 } }),
+    ]
   : [];
 
-function crawlBenchmark(name: string, delayMs: number, title: string): Benchmark {
+function crawlBenchmark(name: string, delayMs: number, row: Pick<Row, 'title' | 'goal'>): Benchmark {
   return {
     name,
-    rows: [{ title, ours: 'parley', theirs: 'fetch', figure: 'rate', unit: 'pages/s', goal: { atLeast: 0.6 } }],
+    rows: [{ ...row, ours: 'parley', theirs: 'fetch', figure: 'rate', unit: 'pages/s' }],
     async prepare() {
       const server = startChild('sides/site-server.process.ts');
       const { port, paths } = await server.ask<SiteAnswer>({ folder: FOLDER, pages: PAGES, delayMs });

@@ -4,7 +4,7 @@
  * them directly. Rates include that path, processor time only the measured process's own.
  */
 import type { Benchmark, Prepared, Row, Sample, Scale } from './benchmark.ts';
-import { cpuSecondsOfTree } from './child-process.ts';
+import { cpuSecondsOf } from './child-process.ts';
 import { startSockets } from './load/sockets.ts';
 import { prepareSockets, type SocketFixture, type SocketServer } from './socket-fixture.ts';
 
@@ -99,9 +99,9 @@ export async function fanOut(
     try {
       await readers.open(sockets, server.framesFirst);
       await readers.fan({ seconds: warmUpSeconds, perTick });
-      const before = await cpuSecondsOfTree(server.pid);
+      const before = await cpuSecondsOf(server.pid);
       const { frames, seconds: took, cpu } = await readers.fan({ seconds, perTick });
-      const serverCpu = ((await cpuSecondsOfTree(server.pid)) - before) / took;
+      const serverCpu = ((await cpuSecondsOf(server.pid)) - before) / took;
       const rate = frames / took;
       return {
         figures: { rate, cpuMicros: (serverCpu / rate) * 1e6, serverCpu, readersCpu: cpu },

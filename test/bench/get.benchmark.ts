@@ -82,13 +82,13 @@ const LIST: ReadBenchmark = {
 };
 
 export const getBenchmarks: readonly Benchmark[] = [
-  closedLoop(CHANNEL, { constant: 0.8, passThrough: 1.1 }),
+  closedLoop(CHANNEL, { constant: 0.6, passThrough: 1.1 }),
   openLoop(CHANNEL),
-  closedLoop(INTERACTION, { constant: 0.8, passThrough: 1.1 }),
+  closedLoop(INTERACTION, { constant: 0.6, passThrough: 1.1 }),
   openLoop(INTERACTION),
-  closedLoop(MANY, { constant: 0.75 }),
-  closedLoop(NESTED, { passThrough: 0.5 }),
-  closedLoop(LIST, { passThrough: 0.8 }),
+  closedLoop(MANY, { constant: 0.5 }),
+  closedLoop(NESTED, { passThrough: 1 }),
+  closedLoop(LIST, { passThrough: 2 }),
   closedLoop(ONCE, {}),
   closedLoop(LIST_ONCE, {}),
 ];
@@ -136,7 +136,12 @@ async function prepareRead({ route, once = false, prepare }: ReadBenchmark, rate
       const own = once ? paths.filter((_path, index) => index % CONNECTIONS === nth) : paths;
       return { method: 'GET', path: own, takeTurns: once, headers };
     });
-    const sample = await loadHttp(pid, url, { requests, seconds, warmUpSeconds, ...(rate !== undefined && { rate }) });
+    const sample = await loadHttp([pid], url, {
+      requests,
+      seconds,
+      warmUpSeconds,
+      ...(rate !== undefined && { rate }),
+    });
     return { ...sample, figures: { ...sample.figures, bytes: Buffer.byteLength(body) } };
   }
 

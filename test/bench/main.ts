@@ -21,7 +21,7 @@ import { memoryBenchmark } from './memory.benchmark.ts';
 import { participantsBenchmark } from './participants.benchmark.ts';
 import { httpCommandBenchmarks } from './commands-over-http.benchmark.ts';
 import { postsMemoryBenchmark } from './posts-memory.benchmark.ts';
-import { postToFrameBenchmarks } from './post-to-frame.benchmark.ts';
+import { postgresBenchmarks } from './postgres.benchmark.ts';
 import { projectorsBenchmark } from './projectors.benchmark.ts';
 import { rebuildBenchmark } from './rebuild.benchmark.ts';
 import { redisMemoryBenchmark } from './redis-memory.benchmark.ts';
@@ -34,6 +34,7 @@ import { streamedPartsBenchmark } from './streamed-parts.benchmark.ts';
 import { renderTable } from './table.ts';
 
 const BENCHMARKS = [
+  ...postgresBenchmarks,
   ...getBenchmarks,
   listReactionsBenchmark,
   ...httpCommandBenchmarks,
@@ -54,7 +55,6 @@ const BENCHMARKS = [
   memoryBenchmark,
   postsMemoryBenchmark,
   busyChannelsBenchmark,
-  ...postToFrameBenchmarks,
   handshakeBenchmark,
   ...crawlBenchmarks,
   searchBenchmark,
@@ -68,7 +68,7 @@ const QUICK: Omit<Scale, 'data'> = { seconds: 2, warmUpSeconds: 1.5, amount: 0.2
 
 const USAGE = `npm run bench -- [row…] [options]
 
-  row…                  rows of the table to measure; default: all
+  row…                  rows of the table to measure, or a group of them, such as postgres; default: all
   --runs <number>       runs of each row, whose median counts; default: 5, with --quick 3
   --quick               shorter runs
   --quiet-wait <s>      seconds to wait for a quiet machine before each run; default: 5
@@ -113,7 +113,9 @@ if (positionals[0] === 'extract') {
 }
 
 const names = BENCHMARKS.map(({ name }) => name);
-const unknown = positionals.filter((name) => !names.includes(name));
+/** The row of that name, or the rows of the group. */
+const rowsOf = (name: string) => (names.includes(name) ? [name] : names.filter((one) => one.startsWith(`${name}-`)));
+const unknown = positionals.filter((name) => rowsOf(name).length === 0);
 if (values.list || unknown.length > 0) {
   console.log(`${unknown.length > 0 ? `no such row: ${unknown.join(', ')}; ` : ''}the rows are ${names.join(', ')}`);
   process.exit(unknown.length > 0 ? 1 : 0);
@@ -128,7 +130,8 @@ console.log(
   `Node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model}), medians of ${runs} runs\n`,
 );
 const results: BenchmarkResult[] = [];
-for (const benchmark of BENCHMARKS.filter(({ name }) => positionals.length === 0 || positionals.includes(name))) {
+const chosen = new Set(positionals.length === 0 ? names : positionals.flatMap(rowsOf));
+for (const benchmark of BENCHMARKS.filter(({ name }) => chosen.has(name))) {
   results.push(await runBenchmark(benchmark, { runs, scale, quietWaitSeconds, onSample: (text) => console.log(text) }));
 }
 console.log(`\n${renderTable(results)}`);

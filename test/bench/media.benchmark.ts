@@ -10,7 +10,7 @@ import { request } from 'undici';
 import { createApiKey } from '#libs/platform/http/index.ts';
 
 import type { Benchmark, Sample } from './benchmark.ts';
-import { askOnce, cpuSecondsOfTree, startParley } from './child-process.ts';
+import { askOnce, cpuSecondsOf, startParley } from './child-process.ts';
 
 export interface PreviewTask {
   readonly paths: readonly string[];
@@ -74,11 +74,11 @@ async function upload({ paths, warmUp }: PreviewTask): Promise<Sample> {
     const url = new URL('/api/v1/media/', parley.url);
     await uploadAll(paths.slice(0, warmUp), url, apiKey);
     const count = paths.length - warmUp;
-    const cpuBefore = await cpuSecondsOfTree(parley.pid);
+    const cpuBefore = await cpuSecondsOf(parley.pid);
     const started = performance.now();
     await uploadAll(paths.slice(warmUp), url, apiKey);
     const rate = (count * 1_000) / (performance.now() - started);
-    const cpuMicros = (((await cpuSecondsOfTree(parley.pid)) - cpuBefore) * 1_000_000) / count;
+    const cpuMicros = (((await cpuSecondsOf(parley.pid)) - cpuBefore) * 1_000_000) / count;
     return { figures: { rate, cpuMicros } };
   } finally {
     await parley.stop();

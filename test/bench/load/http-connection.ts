@@ -6,7 +6,7 @@ export interface HttpServer {
   readonly port: number;
 }
 
-/** A `########` in the body becomes a number that is new in every request of the process. */
+/** Each `########` in a header or the body becomes a number that is new in every request of the process. */
 export interface HttpRequest {
   readonly method: string;
   /** One of several is chosen at random for each request, or they take turns. */
@@ -25,8 +25,8 @@ export type OnAnswer = (connection: Connection, statusLine: string) => void;
 
 export class Connection {
   readonly #socket: Socket;
-  readonly #heads: readonly string[];
-  readonly #body: string;
+  /** Head and body, for each path. */
+  readonly #texts: readonly string[];
   readonly #takeTurns: boolean;
   #sent = 0;
   readonly #onAnswer: OnAnswer;
@@ -41,8 +41,7 @@ export class Connection {
       ...(body !== '' && { 'content-length': String(Buffer.byteLength(body)) }),
     });
     const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('');
-    this.#heads = [path].flat().map((one) => `${method} ${one} HTTP/1.1\r\n${lines}\r\n`);
-    this.#body = body;
+    this.#texts = [path].flat().map((one) => `${method} ${one} HTTP/1.1\r\n${lines}\r\n${body}`);
     this.#takeTurns = takeTurns;
     this.#onAnswer = onAnswer;
     this.#socket = connect({ host: server.host, port: server.port, noDelay: true });
@@ -51,13 +50,13 @@ export class Connection {
     this.#socket.on('close', () => fail(new Error('the server closed a connection')));
   }
 
-  /** @returns the value of the counter in the body */
+  /** @returns the value of the counter in the request */
   send(dueAt: number): number {
     this.dueAt = dueAt;
     counter += 1;
-    const count = this.#heads.length;
-    const head = this.#heads[this.#takeTurns ? this.#sent++ % count : Math.floor(Math.random() * count)] ?? '';
-    this.#socket.write(head + (this.#body === '' ? '' : this.#body.replace(COUNTER, String(counter))), 'latin1');
+    const count = this.#texts.length;
+    const text = this.#texts[this.#takeTurns ? this.#sent++ % count : Math.floor(Math.random() * count)] ?? '';
+    this.#socket.write(text.replaceAll(COUNTER, String(counter)), 'latin1');
     return counter;
   }
 

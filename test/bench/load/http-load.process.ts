@@ -4,13 +4,15 @@
  * each connection sends its next request when it has its answer. Open loop: requests fall due at a fixed rate,
  * whatever the server does, and latency counts from when a request fell due.
  */
-import { answerTasks } from '../child-process.ts';
+import { answerTasks, cpuSecondsOf } from '../child-process.ts';
 import { percentile } from '../statistics.ts';
 import { Connection, type HttpRequest } from './http-connection.ts';
 
 export interface HttpLoad {
   readonly host: string;
   readonly port: number;
+  /** Processes whose processor time counts, with that of their child processes. */
+  readonly pids: readonly number[];
   /** One connection for each; a `########` in the body becomes a number that is new in every request. */
   readonly requests: readonly HttpRequest[];
   readonly warmUpSeconds: number;
@@ -31,6 +33,8 @@ export interface HttpLoadResult {
   readonly lagP99: number;
   /** Fraction of one core that this process used. */
   readonly cpu: number;
+  /** The same of the server's processes, after the warm-up. */
+  readonly serverCpu: number;
 }
 
 answerTasks<HttpLoad, HttpLoadResult>(async (load) => {
@@ -39,6 +43,7 @@ answerTasks<HttpLoad, HttpLoadResult>(async (load) => {
   const latencies: number[] = [];
   const lags: number[] = [];
   const refused: Record<string, number> = {};
+  /** Connections without a request; taken from the front, so that all are used. */
   const idle: Connection[] = [];
   /** Due times of the requests that wait for a connection; taken from the front. */
   const due: number[] = [];
@@ -58,7 +63,11 @@ answerTasks<HttpLoad, HttpLoadResult>(async (load) => {
   const connections = load.requests.map((request) => new Connection(load, request, onAnswer));
 
   let cpuBefore = process.cpuUsage();
-  setTimeout(() => (cpuBefore = process.cpuUsage()), load.warmUpSeconds * 1000);
+  let serverBefore = Promise.resolve(Number.NaN);
+  setTimeout(() => {
+    cpuBefore = process.cpuUsage();
+    serverBefore = cpuSecondsOf(...load.pids);
+  }, load.warmUpSeconds * 1000);
   if (load.rate === undefined) for (const connection of connections) connection.send(performance.now());
   else {
     idle.push(...connections);
@@ -69,7 +78,7 @@ answerTasks<HttpLoad, HttpLoadResult>(async (load) => {
       if (now >= until) return;
       if (now >= from) lags.push(now - next);
       for (; next <= now; next += period) {
-        const connection = idle.pop();
+        const connection = idle.shift();
         if (connection === undefined) due.push(next);
         else connection.send(next);
       }
@@ -77,7 +86,8 @@ answerTasks<HttpLoad, HttpLoadResult>(async (load) => {
     };
     tick();
   }
-  await new Promise((resolve) => setTimeout(resolve, until - performance.now() + 20));
+  await new Promise((resolve) => setTimeout(resolve, until - performance.now()));
+  const serverSeconds = (await cpuSecondsOf(...load.pids)) - (await serverBefore);
   const used = process.cpuUsage(cpuBefore);
   return {
     requests: latencies.length,
@@ -87,5 +97,6 @@ answerTasks<HttpLoad, HttpLoadResult>(async (load) => {
     p99: percentile(latencies, 0.99),
     lagP99: lags.length === 0 ? 0 : percentile(lags, 0.99),
     cpu: (used.user + used.system) / 1e6 / load.seconds,
+    serverCpu: serverSeconds / load.seconds,
   };
 });

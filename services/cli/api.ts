@@ -1,28 +1,27 @@
 /**
- * The API as the commands of administration use it. With `PARLEY_URL` and `PARLEY_KEY` it is the API of that Parley.
- * Otherwise the same routes run in this process, on the stores of the installation: the operator of the machine needs
- * no key, and Parley need not run.
+ * The one way in which commands call the API. It is served by the Parley that `--url` or `PARLEY_URL` names; else by the
+ * Parley that runs on the data folder, for commands that use a server; else by the same routes in this process, on the
+ * stores of the installation: the operator of the machine needs no key for them, and Parley need not run.
  */
 import { findRunning } from '#infra/data-folder/index.ts';
-import { keyScope } from '#libs/features/keys/index.ts';
 import { ParleyClient, refusalOf, type RestClient } from '#libs/client/src/index.ts';
+import { systemClock } from '#libs/kernel/clock.ts';
+import { keyScope } from '#libs/features/keys/index.ts';
+import { parseConfig, secretOf, VERSION } from '#libs/platform/config/index.ts';
 import { buildHttpServer, type HttpServer, type Principal } from '#libs/platform/http/index.ts';
 import { FIRST_ORGANIZATION } from '#services/first-organization.ts';
-import { parseConfig, secretOf, VERSION } from '#libs/platform/config/index.ts';
-import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
 import { startReactors } from '#services/worker/role.ts';
 
-import { openAccess } from './access.ts';
 import {
   type CliParts,
+  inOrganization,
+  noOrganization,
   organizationOf,
-  type OutputOptions,
-  printOne,
-  printRows,
+  type OrganizationOptions,
+  organizationQuery,
   withSession,
 } from './command-context.ts';
 import { CliError } from './errors.ts';
-import type { Row } from './output.ts';
 import type { Session } from './session.ts';
 
 /** The operator may do everything, in every organization. */
@@ -36,65 +35,129 @@ const OPERATOR: Principal = {
   expiresAtMs: null,
 };
 
+/** Expiry of a key that is created for a command, in case the command is killed. */
+const KEY_LASTS_MS = 24 * 3_600_000;
+
 export interface Api {
+  readonly client: ParleyClient;
   readonly rest: RestClient;
-  /** The organization of commands without `--organization`; undefined for that of `PARLEY_KEY`. */
+  readonly url: string;
+  /** The organization of commands without `--organization`; undefined for the organization of the key. */
   readonly defaultOrganization: string | undefined;
+}
+
+/** How a command uses a server. Without the key of `PARLEY_KEY`, it gets a key that ends with the command. */
+interface ServerUse extends OrganizationOptions {
+  /** The name of the command. */
+  readonly command: string;
+  readonly scopes: ('read' | 'write')[];
+  /** Default: `PARLEY_URL`, else the Parley that runs on the data folder. */
+  readonly url?: string;
+  /**
+   * Where none runs: `refuse`, or `work`: the reactors of all features run in this process. A Parley that runs decides by
+   * its own settings what it fetches, so the command never runs them beside it.
+   */
+  readonly otherwise: 'refuse' | 'work';
 }
 
 interface ApiOptions {
   /** Whether the first organization must exist: commands that act within one. */
   readonly needsOrganization?: boolean;
-  /**
-   * The name of a command that waits for effects. The Parley that runs on the data folder decides by its own settings
-   * what it fetches, so the command uses it; if none runs, the reactors of all features run in this process.
-   */
-  readonly waitsFor?: string;
+  readonly server?: ServerUse;
 }
 
+/** @throws CliError if no server is there that the command needs, or its key is missing */
 export async function withApi(
   parts: CliParts,
   work: (api: Api) => Promise<void>,
-  { needsOrganization = true, waitsFor }: ApiOptions = {},
+  { needsOrganization = true, server }: ApiOptions = {},
 ): Promise<void> {
-  const { PARLEY_URL: url } = parts.environment;
-  const apiKey = secretOf(parts.environment, 'PARLEY_KEY');
-  if (url && !apiKey) {
-    throw new CliError('PARLEY_URL names another Parley: set PARLEY_KEY to an API key of it, or unset PARLEY_URL');
-  }
-  if (url && apiKey) {
-    return work({ rest: new ParleyClient({ url, apiKey }).rest, defaultOrganization: undefined });
-  }
-  if (waitsFor !== undefined && (await findRunning(parseConfig(parts.environment).dataDir)) !== undefined) {
-    const { client, end } = await openAccess(parts, {}, { name: waitsFor, scopes: ['read', 'write'] });
-    return work({ rest: client.rest, defaultOrganization: undefined }).finally(end);
-  }
+  const { dataDir } = parseConfig(parts.environment);
+  const named = server?.url ?? given(parts, 'PARLEY_URL');
+  const url = named ?? (server && (await findRunning(dataDir))?.baseUrl);
+  if (url !== undefined) return withServer(parts, url, server, work);
+  if (server?.otherwise === 'refuse')
+    throw new CliError(`no Parley runs on the data folder ${dataDir}; run npm start first, or name a URL with --url`);
   await withSession(parts, async (session) => {
     if (needsOrganization) await organizationOf(session, {});
-    const server = await buildHttpServer({
-      routes: session.features.routes,
-      authenticator: { authenticate: () => OPERATOR },
-      tokenSecret: 'cursors last for one command',
-      metrics: session.platform.metrics,
-      rateLimits: { perKey: false, perAddress: false },
-      info: { title: 'Parley', version: VERSION },
-    });
-    const worker = waitsFor !== undefined && session.isAlone ? await startWorker(session) : null;
-    try {
-      const client = new ParleyClient({ url: 'http://127.0.0.1', apiKey: 'operator', fetch: fetchFrom(server) });
-      await work({ rest: client.rest, defaultOrganization: FIRST_ORGANIZATION });
-    } finally {
-      await worker?.stop();
-      // Created for the routes of event streams.
-      await session.features.realtime.node().stop();
-      await server.close();
-    }
+    const worker = server !== undefined && session.isAlone ? await startWorker(session) : null;
+    await withRoutes(session, work).finally(() => worker?.stop());
   });
 }
 
-function startWorker({ platform, features }: Session): Promise<RunningRole> {
-  const context = { platform, features, logChecked: Promise.resolve() };
-  return startReactors(context, features.reactors);
+async function withServer(
+  parts: CliParts,
+  url: string,
+  server: ServerUse | undefined,
+  work: (api: Api) => Promise<void>,
+): Promise<void> {
+  if (!URL.canParse(url) || !/^https?:/.test(url)) throw new CliError(`${url} is not an http or https URL`);
+  const use = (apiKey: string): Promise<void> => work(apiOf(new ParleyClient({ url, apiKey }), url));
+  const apiKey = secretOf(parts.environment, 'PARLEY_KEY');
+  if (apiKey !== undefined) return use(apiKey);
+  if (server === undefined)
+    throw new CliError('PARLEY_URL names another Parley: set PARLEY_KEY to an API key of it, or unset PARLEY_URL');
+  if (!(await storesAreThere(parts))) throw new CliError('a remote Parley requires an API key: set PARLEY_KEY');
+  const { id, key } = await createKey(parts, server);
+  if (key === null) throw new CliError('no key could be created');
+  await use(key).finally(() => revokeKey(parts, server, id));
+}
+
+/** Whether a session would use running stores, instead of starting them. */
+async function storesAreThere({ environment }: CliParts): Promise<boolean> {
+  const { dataDir, eventstoreUrl, redisUrl } = parseConfig(environment);
+  return (eventstoreUrl !== undefined && redisUrl !== undefined) || (await findRunning(dataDir)) !== undefined;
+}
+
+/** Closes its session right away: Parley may restart while the command runs, and its stores with it. */
+function createKey(parts: CliParts, options: ServerUse): Promise<{ readonly id: string; readonly key: string | null }> {
+  const body = {
+    name: `parley ${options.command}`,
+    scopes: options.scopes,
+    principal: { type: 'service', id: `parley-${options.command}` } as const,
+    expires_at: new Date(Date.parse(systemClock.now()) + KEY_LASTS_MS).toISOString(),
+    ...organizationQuery(options),
+  };
+  return withSession(parts, (session) =>
+    withRoutes(session, ({ rest }) => dataOf(rest.POST('/api/v1/keys', { body }), noOrganization(options))),
+  );
+}
+
+/** If Parley has stopped, the key remains until it expires. */
+async function revokeKey(parts: CliParts, options: ServerUse, id: string): Promise<void> {
+  if (!(await storesAreThere(parts))) return;
+  const request = inOrganization(id, options);
+  await withSession(parts, (session) =>
+    withRoutes(session, ({ rest }) => rest.POST('/api/v1/keys/{id}/revoke', request)),
+  );
+}
+
+async function withRoutes<T>({ platform, features }: Session, work: (api: Api) => Promise<T>): Promise<T> {
+  const server = await buildHttpServer({
+    routes: features.routes,
+    authenticator: { authenticate: () => OPERATOR },
+    tokenSecret: 'cursors last for one command',
+    metrics: platform.metrics,
+    rateLimits: { perKey: false, perAddress: false },
+    info: { title: 'Parley', version: VERSION },
+  });
+  const url = 'http://127.0.0.1';
+  try {
+    const client = new ParleyClient({ url, apiKey: 'operator', fetch: fetchFrom(server) });
+    return await work({ ...apiOf(client, url), defaultOrganization: FIRST_ORGANIZATION });
+  } finally {
+    // Created for the routes of event streams.
+    await features.realtime.node().stop();
+    await server.close();
+  }
+}
+
+function apiOf(client: ParleyClient, url: string): Api {
+  return { client, rest: client.rest, url, defaultOrganization: undefined };
+}
+
+function startWorker({ platform, features }: Session) {
+  return startReactors({ platform, features, logChecked: Promise.resolve() }, features.reactors);
 }
 
 /** `fetch` without a network: the requests of the client go straight into the server. */
@@ -117,7 +180,12 @@ function fetchFrom({ app }: HttpServer): typeof fetch {
   };
 }
 
-type Reply<T> = Promise<{ readonly data?: T; readonly error?: unknown; readonly response: Response }>;
+function given({ environment }: CliParts, name: string): string | undefined {
+  const value = environment[name]?.trim();
+  return value === '' ? undefined : value;
+}
+
+export type Reply<T> = Promise<{ readonly data?: T; readonly error?: unknown; readonly response: Response }>;
 
 /**
  * The data of a reply.
@@ -153,47 +221,4 @@ function inTermsOfOptions(message: string): string {
     /(^|; )(?:body|query)\.([a-z_]+)(?:\.[\w.]+)?: (?:Value error, )?/g,
     (_all, before: string, member: string) => `${before}${OPTIONS[member] ?? `--${member.replaceAll('_', '-')}`}: `,
   );
-}
-
-interface PrintOptions<T> {
-  /** The message for status 404. */
-  readonly missing: string;
-  /** What to print. Default: the data as they are. */
-  readonly rowOf?: (data: T) => Row;
-  readonly needsOrganization?: boolean;
-}
-
-/** Calls the API, and prints the data of the reply. */
-export async function printReply<T extends Row>(
-  parts: CliParts,
-  options: OutputOptions,
-  { missing, rowOf = (data) => data, ...needs }: PrintOptions<T>,
-  call: (rest: RestClient) => Reply<T>,
-): Promise<void> {
-  const work = async ({ rest }: Api) => printOne(parts, options, rowOf(await dataOf(call(rest), missing)));
-  await withApi(parts, work, needs);
-}
-
-interface Page<T> {
-  readonly items: readonly T[];
-  readonly meta: { readonly next_cursor: string | null };
-}
-
-/** Calls the API for all pages of a list, and prints their items. */
-export async function printList<T extends Row>(
-  parts: CliParts,
-  options: OutputOptions,
-  { missing, rowOf = (data) => data, columns, ...needs }: PrintOptions<T> & { readonly columns: string[] },
-  call: (rest: RestClient, page: { size: number; cursor?: string }) => Reply<Page<T>>,
-): Promise<void> {
-  const work = async ({ rest }: Api): Promise<void> => {
-    const rows: Row[] = [];
-    for (let cursor: string | null | undefined; cursor !== null;) {
-      const page = await dataOf(call(rest, { size: 100, ...(cursor !== undefined && { cursor }) }), missing);
-      rows.push(...page.items.map(rowOf));
-      cursor = page.meta.next_cursor;
-    }
-    printRows(parts, options, rows, columns);
-  };
-  await withApi(parts, work, needs);
 }

@@ -1,15 +1,13 @@
-import { systemClock } from '#libs/kernel/clock.ts';
-import { newId, type EntityId } from '#libs/kernel/ids.ts';
-import type { CommandContext } from '#libs/platform/commands/index.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { parseConfig } from '#libs/platform/config/index.ts';
 import { FIRST_ORGANIZATION } from '#services/first-organization.ts';
 import { CliError } from './errors.ts';
 import { details, json, table, type Row } from './output.ts';
-import type { Session, SessionOptions } from './session.ts';
+import { openSession, type Session, type SessionOptions } from './session.ts';
 
 /** Dependencies of the commands on their process. */
 export interface CliParts {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  openSession(options?: SessionOptions): Promise<Session>;
   /** Writes to standard output. */
   print(text: string): void;
   /** The same, until the system has taken the text. @throws the error of a reader that has gone (EPIPE), or a full disk */
@@ -28,11 +26,11 @@ export interface OutputOptions {
 
 /** Runs `work` on a session, and closes the session. */
 export async function withSession<T>(
-  parts: CliParts,
+  { environment }: CliParts,
   work: (session: Session) => Promise<T>,
   options?: SessionOptions,
 ): Promise<T> {
-  const session = await parts.openSession(options);
+  const session = await openSession(parseConfig(environment), options);
   try {
     return await work(session);
   } finally {
@@ -51,11 +49,6 @@ export function printRows(
 
 export function printOne(parts: CliParts, options: OutputOptions, row: Row): void {
   parts.print(options.json === true ? json(row) : details(row));
-}
-
-/** The operator of the machine acts without a key. */
-export function operatorContext(organizationId: EntityId): CommandContext {
-  return { commandId: newId(), organizationId, actor: { type: 'system', id: 'cli' }, at: systemClock.now() };
 }
 
 /**

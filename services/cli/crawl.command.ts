@@ -67,7 +67,7 @@ async function crawl(parts: CliParts, url: string, options: CrawlOptions): Promi
     const failed = Object.entries(failures).map(([reason, count]) => `${reason}: ${count}`);
     printOne(parts, options, { id, graph, status: ended.status, ...stats, failures: failed, ...isReady });
   };
-  await withApi(parts, work, { waitsFor: 'crawl' });
+  await withApi(parts, work, { server: { command: 'crawl', scopes: ['read', 'write'], otherwise: 'work' } });
 }
 
 async function search(

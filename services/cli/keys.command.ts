@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import type { components } from '#libs/client/src/index.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
 
-import { dataOf, printList, printReply, withApi, type Api } from './api.ts';
+import { type Api, dataOf, withApi } from './api.ts';
 import {
   type CliParts,
   inOrganization,
@@ -15,6 +15,7 @@ import {
 } from './command-context.ts';
 import { CliError } from './errors.ts';
 import type { Row } from './output.ts';
+import { printList, printReply } from './replies.ts';
 
 type ApiKey = components['schemas']['ApiKey'];
 type NewKey = components['schemas']['CreatedApiKey'];

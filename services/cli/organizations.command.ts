@@ -2,7 +2,7 @@ import { Command } from 'commander';
 
 import type { components } from '#libs/client/src/index.ts';
 
-import { printList, printReply } from './api.ts';
+import { printList, printReply } from './replies.ts';
 import { nameOf, type CliParts, type OutputOptions } from './command-context.ts';
 import type { Row } from './output.ts';
 

@@ -37,7 +37,7 @@ async function report(parts: CliParts, query: string, { graph: name, json: isJso
     if (ended.status !== 'Ready') throw new CliError(ended.status ?? 'The report has no status');
     parts.print(isJson === true ? json(ended) : shown(ended.results));
   };
-  await withApi(parts, work, { waitsFor: 'report' });
+  await withApi(parts, work, { server: { command: 'report', scopes: ['read', 'write'], otherwise: 'work' } });
 }
 
 async function untilEnded({ terminal }: CliParts, rest: RestClient, id: string): Promise<Report> {

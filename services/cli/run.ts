@@ -1,17 +1,15 @@
 import { promisify } from 'node:util';
 
 import { redacted } from '#libs/kernel/secrets.ts';
-import { parseConfig, type Variables } from '#libs/platform/config/index.ts';
+import type { Variables } from '#libs/platform/config/index.ts';
 
 import { errorLines } from './errors.ts';
 import { parleyProgram } from './program.ts';
-import { openSession } from './session.ts';
 
 /** Runs the command that the arguments name. Prints a failure to standard error, with exit code 1. */
 export async function runCli(argv: readonly string[], environment: Variables): Promise<void> {
   const program = parleyProgram({
     environment,
-    openSession: (options) => openSession(parseConfig(environment), options),
     print: (text) => void process.stdout.write(text),
     write: promisify((text: string, done: (error?: Error | null) => void) => void process.stdout.write(text, done)),
     // Names in files of others must not control the terminal.

@@ -8,12 +8,13 @@ import {
   type SubscriptionState,
 } from '#libs/client/src/index.ts';
 
-import { ORGANIZATION_OPTION, type CliParts } from './command-context.ts';
+import { ORGANIZATION_OPTION, type CliParts, type OrganizationOptions } from './command-context.ts';
 import { CliError, isReaderGone } from './errors.ts';
-import { openAccess, type Access, type AccessOptions } from './access.ts';
+import { type Api, withApi } from './api.ts';
 import { coloured, plain, TailLines } from './tail.lines.ts';
 
-interface TailOptions extends AccessOptions {
+interface TailOptions extends OrganizationOptions {
+  readonly url?: string;
   readonly after?: string;
 }
 
@@ -36,14 +37,12 @@ async function run(parts: CliParts, channelId: string, options: TailOptions): Pr
   process.on('SIGINT', onInterrupt);
   process.on('SIGTERM', onInterrupt);
   try {
-    const access = await openAccess(parts, options, { name: 'tail', scopes: ['read'] });
-    try {
+    const work = async (api: Api): Promise<void> => {
       const lines = new TailLines(parts.screen === undefined ? plain : coloured);
-      lines.learn((await channelOf(access, channelId)).participants);
-      await follow({ parts, options, channelId, after, lines, client: access.client, signal: stop.signal });
-    } finally {
-      await access.end();
-    }
+      lines.learn((await channelOf(api, channelId)).participants);
+      await follow({ parts, options, channelId, after, lines, client: api.client, signal: stop.signal });
+    };
+    await withApi(parts, work, { server: { ...options, command: 'tail', scopes: ['read'], otherwise: 'refuse' } });
   } finally {
     process.off('SIGINT', onInterrupt);
     process.off('SIGTERM', onInterrupt);
@@ -58,8 +57,8 @@ function sequenceOf(after: string | undefined): number | undefined {
 }
 
 /** Fails at once where the subscription would retry. */
-async function channelOf({ client, url }: Access, id: string) {
-  const answer = await client.rest.GET('/api/v1/channels/{id}', { params: { path: { id } } }).catch(() => {
+async function channelOf({ rest, url }: Api, id: string) {
+  const answer = await rest.GET('/api/v1/channels/{id}', { params: { path: { id } } }).catch(() => {
     throw new CliError(`no Parley answers at ${url}`);
   });
   if (answer.data !== undefined) return answer.data;

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 
-import { printList, printReply } from './api.ts';
+import { printList, printReply } from './replies.ts';
 import {
   type CliParts,
   inOrganization,

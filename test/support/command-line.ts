@@ -8,10 +8,8 @@ import { promisify } from 'node:util';
 
 import { type Command, CommanderError } from 'commander';
 
-import { parseConfig } from '#libs/platform/config/index.ts';
 import { errorLines } from '#services/cli/errors.ts';
 import { parleyProgram } from '#services/cli/program.ts';
-import { openSession } from '#services/cli/session.ts';
 
 export const PARLEY_COMMAND = join(import.meta.dirname, '../../services/cli/main.ts');
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
@@ -29,7 +27,6 @@ export async function runParley(environment: Environment, ...args: string[]): Pr
   let [stdout, stderr] = ['', ''];
   const program = parleyProgram({
     environment,
-    openSession: (options) => openSession(parseConfig(environment), options),
     print: (text) => (stdout += text),
     write: async (text) => void (stdout += text),
     tell: (line) => (stderr += `parley: ${line}\n`),

@@ -157,7 +157,7 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
     authenticator,
     keyChanges,
     members: access,
-    commands: [...channelLiveCommands(channels), ...answering.liveCommands],
+    commands: [...channelLiveCommands(channels), ...answering.liveCommands, channels.typing.command],
     values: channels.values,
     liveEvents: MODULES.flatMap(({ liveEvents }) => liveEvents ?? []),
     publicEvents: publicEventTypes,

@@ -1,9 +1,8 @@
 import { Command } from 'commander';
 
 import {
+  ApiError,
   type ChannelSubscription,
-  type ParleyClient,
-  refusalOf,
   SubscriptionError,
   type SubscriptionState,
 } from '#libs/client/src/index.ts';
@@ -37,11 +36,7 @@ async function run(parts: CliParts, channelId: string, options: TailOptions): Pr
   process.on('SIGINT', onInterrupt);
   process.on('SIGTERM', onInterrupt);
   try {
-    const work = async (api: Api): Promise<void> => {
-      const lines = new TailLines(parts.screen === undefined ? plain : coloured);
-      lines.learn((await channelOf(api, channelId)).participants);
-      await follow({ parts, options, channelId, after, lines, client: api.client, signal: stop.signal });
-    };
+    const work = (api: Api): Promise<void> => follow({ parts, options, channelId, after, api, signal: stop.signal });
     await withApi(parts, work, { server: { ...options, command: 'tail', scopes: ['read'], otherwise: 'refuse' } });
   } finally {
     process.off('SIGINT', onInterrupt);
@@ -56,31 +51,25 @@ function sequenceOf(after: string | undefined): number | undefined {
   throw new CliError(`--after is a sequence, a whole number from 0; it is "${after}"`);
 }
 
-/** Fails at once where the subscription would retry. */
-async function channelOf({ rest, url }: Api, id: string) {
-  const answer = await rest.GET('/api/v1/channels/{id}', { params: { path: { id } } }).catch(() => {
-    throw new CliError(`no Parley answers at ${url}`);
-  });
-  if (answer.data !== undefined) return answer.data;
-  if (answer.response.status === 404) throw new CliError(`there is no channel ${id}`);
-  throw new CliError(`Parley refuses: ${refusalOf(answer.response, answer.error).message}`);
-}
-
 interface Tail {
   readonly parts: CliParts;
   readonly options: TailOptions;
   readonly channelId: string;
   readonly after: number | undefined;
-  readonly lines: TailLines;
-  readonly client: ParleyClient;
+  readonly api: Api;
   readonly signal: AbortSignal;
 }
 
-async function follow({ parts, options, channelId, after, lines, client, signal }: Tail): Promise<void> {
+async function follow({ parts, options, channelId, after, api, signal }: Tail): Promise<void> {
   const screen = options.json === true ? undefined : parts.screen;
-  const subscription = client.channel(channelId).subscribe({ after, signal });
+  const lines = new TailLines(parts.screen === undefined ? plain : coloured);
+  const subscription = api.client.channel(channelId).subscribe({ after, signal });
   const status = statusLine(screen);
-  subscription.on('state', (state) => sayState(state));
+  let learned: Promise<void> | undefined;
+  subscription.on('state', (state) => {
+    if (state.state === 'replaying' && options.json !== true) learned = learnNames(api, channelId, lines);
+    sayState(state, api.url);
+  });
   if (screen !== undefined) {
     subscription.on('draft', ({ interactionId, text }) =>
       status.show(lines.draft(interactionId, text, screen.columns)),
@@ -91,6 +80,7 @@ async function follow({ parts, options, channelId, after, lines, client, signal 
   let isClosed = false;
   try {
     for await (const event of subscription) {
+      await learned;
       status.clear();
       written ??= event.seq - 1;
       isClosed = !(await isTaken(parts, `${options.json === true ? JSON.stringify(event) : lines.event(event)}\n`));
@@ -98,12 +88,24 @@ async function follow({ parts, options, channelId, after, lines, client, signal 
       written = event.seq;
     }
   } catch (error) {
-    if (!ended(error, subscription)) throw refused(error, resumption(channelId, written));
+    if (!ended(error, subscription)) throw refused(error, channelId, written);
   } finally {
     status.clear();
     subscription.close();
   }
   if (signal.aborted || isClosed) say(`stopped; resume with: ${resumption(channelId, written ?? subscription.cursor)}`);
+}
+
+const NAMES_WITHIN_MS = 5_000;
+
+/** Names of the participants. Without them, lines show ids: the events matter more. */
+async function learnNames({ rest }: Api, id: string, lines: TailLines): Promise<void> {
+  const params = { path: { id } };
+  const signal = AbortSignal.timeout(NAMES_WITHIN_MS);
+  const answer = await rest.GET('/api/v1/channels/{id}', { params, signal }).catch(() => undefined);
+  const { participants } = Object(answer?.data) as { readonly participants?: unknown };
+  // A proxy may have answered.
+  if (Array.isArray(participants)) lines.learn(participants);
 }
 
 /** False if the reader, such as `head`, has closed the pipe. */
@@ -124,20 +126,24 @@ function ended(error: unknown, { cursor }: ChannelSubscription): boolean {
   return true;
 }
 
-function refused(error: unknown, resume: string): unknown {
+function refused(error: unknown, channelId: string, written: number | null): unknown {
   if (!(error instanceof SubscriptionError)) return error;
   // From the cursor, it would end the same way.
   if (error.code === 'events_gone') return new CliError(error.message);
-  return new CliError(`${error.message}\nresume with: ${resume}`);
+  if (error.cause instanceof ApiError && written === null) {
+    const isMissing = error.cause.status === 404;
+    return new CliError(isMissing ? `there is no channel ${channelId}` : `Parley refuses: ${error.cause.message}`);
+  }
+  return new CliError(`${error.message}\nresume with: ${resumption(channelId, written)}`);
 }
 
 function resumption(channelId: string, cursor: number | null): string {
   return `npx parley tail ${channelId}${cursor === null ? '' : ` --after ${cursor}`}`;
 }
 
-function sayState(state: SubscriptionState): void {
+function sayState(state: SubscriptionState, url: string): void {
   if (state.state !== 'waiting') return;
-  say(`${state.reason}; trying again in ${(state.retryInMs / 1_000).toFixed(1)} s`);
+  say(`${url}: ${state.reason}; trying again in ${(state.retryInMs / 1_000).toFixed(1)} s`);
 }
 
 /** To standard error, because standard output has the events. */

@@ -14,14 +14,14 @@ export const CLOSE = {
   eventsGone: 4505,
 } as const;
 
-/** The server refuses a frame: sending it again would not help. */
-const INVALID_FRAME = new Set([1002, 1003, 1007, 1009]);
+/** Reasons of Parley for closing with {@link CLOSE.ticketRefused}. A proxy that closes with that code gives another one. */
+const REFUSALS = new Set(['No valid ticket', 'Pages of this origin may not connect']);
 
 /**
- * What to do after a connection has closed: resume, resume with a new ticket, or give up. Unknown codes are treated as
- * network failures: the client resumes.
+ * What to do after a connection has closed: resume, resume with a new ticket, or give up. Codes that are not Parley's own
+ * are treated as failures of the network: proxies close with them, too.
  */
-export function meaningOf(code: number): 'resume' | 'new ticket' | 'give up' {
-  if (code === CLOSE.ticketRefused) return 'new ticket';
-  return code >= 4500 || INVALID_FRAME.has(code) ? 'give up' : 'resume';
+export function meaningOf(code: number, reason: string): 'resume' | 'new ticket' | 'give up' {
+  if (code === CLOSE.ticketRefused && REFUSALS.has(reason)) return 'new ticket';
+  return code >= 4500 ? 'give up' : 'resume';
 }

@@ -251,7 +251,7 @@ export class Link {
 
   #ended({ code, reason }: Ending): Unready | null {
     const why = [`the connection ended with ${code}`, reason, this.#complaint ?? ''].filter(Boolean).join(': ');
-    switch (meaningOf(code)) {
+    switch (meaningOf(code, reason)) {
       case 'resume':
         return { retryInMs: null, reason: why };
       case 'new ticket':

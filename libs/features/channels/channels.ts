@@ -54,6 +54,7 @@ import { type ChannelStream, decideArchive } from './interaction/interaction.ts'
 import { openBefore } from './interaction/reads/past.ts';
 import { InteractionQueries } from './interaction/reads/queries.ts';
 import { ToolCallUpdates } from './interaction/tool-call-updates.ts';
+import { Typing } from './interaction/typing.ts';
 import { CHANNEL } from './channel.keys.ts';
 import { ReactionCommands } from './reaction/reaction.commands.ts';
 import { ReactionAnnotations } from './reaction/reaction.read.ts';
@@ -83,6 +84,7 @@ export class Channels {
   readonly reactions: ReactionCommands;
   readonly annotations: ReactionAnnotations;
   readonly drafts: Drafts;
+  readonly typing: Typing;
   /** Values that subscribers of a channel are sent, and which no event stores. */
   readonly values: readonly LiveValues[];
   readonly #handler: ChannelHandler;
@@ -101,10 +103,11 @@ export class Channels {
     this.annotations = new ReactionAnnotations(core.collections);
     const updates = new ToolCallUpdates(core);
     this.queries = new InteractionQueries(core, this.annotations, updates);
-    this.interactions = new InteractionCommands(this.#handler, this.queries, updates);
+    this.typing = new Typing(core);
+    this.interactions = new InteractionCommands(this.#handler, { queries: this.queries, updates, typing: this.typing });
     this.reactions = new ReactionCommands(this.#handler);
     this.drafts = new Drafts(core);
-    this.values = [this.drafts, updates];
+    this.values = [this.drafts, updates, this.typing];
   }
 
   /** Checks the parent and the origin of a thread in the log, because read models may lag behind. */

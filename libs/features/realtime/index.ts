@@ -14,7 +14,6 @@ import { LiveCommands } from './live-commands.ts';
 import { asyncApiRoute, eventStreamRoutes, ticketRoutes } from './realtime.http.ts';
 import { RealtimeNode } from './realtime-node.ts';
 import { Tickets } from './tickets.ts';
-import { Typing } from './typing.ts';
 
 export { grantOf, SubscriberAccess } from './access.ts';
 export { clientFrame, PING, PONG, serverFrame } from './frames.ts';
@@ -52,13 +51,12 @@ export function createRealtime<State, E extends DomainEvent>(core: Core, deps: R
     if (!(await members.admits(principal, channelId))) return null;
     return grantOf(principal, channelId, channels);
   };
-  const typing = new Typing(core);
   const heads: PublishedHeads = async (of) => {
     const revisions = of.map((one) => entityKeys(projection, one.organizationId, one.channelId).revision);
     return (await readModel.revisions(revisions)).map(sequenceOf);
   };
   const commands = new LiveCommands({
-    types: [...deps.commands, typing.command],
+    types: deps.commands,
     access,
     idempotency: new RedisIdempotencyStore(redis),
     log,
@@ -67,7 +65,7 @@ export function createRealtime<State, E extends DomainEvent>(core: Core, deps: R
     log: new ChannelLog(store, history, channelEvents),
     heads,
     access,
-    values: [...deps.values, typing.values],
+    values: deps.values,
     commands,
   };
   const tickets = new Tickets(core);

@@ -50,28 +50,42 @@ export class EphemeralValues implements LiveValues {
     organizationId: EntityId,
     channelId: EntityId,
     { name, n, json }: { readonly name: string; readonly n?: number; readonly json: string },
-    ttlMs = this.#kind.ttlMs,
   ): Promise<string> {
-    const { values, expiry, topic } = ephemeralKeys(this.#kind.name, organizationId, channelId);
-    const key = this.#key(name);
-    const [beforeN, afterN] = frameAroundN(key, json, ttlMs);
-    const published = encodeValue({ flags: FRAME_FLAG.ephemeral, key, json: beforeN });
-    const args = [name, n ?? '', json, ttlMs, this.#kind.max, published, afterN];
-    const call = { name: 'parley_ephemeral_put_v1', keys: [values, expiry, topic], args };
+    const { ttlMs, max } = this.#kind;
+    const args = [name, n ?? '', json, ttlMs, max, ...this.#messageAroundN(name, json, ttlMs)];
+    const call = { name: 'parley_ephemeral_put_v2', keys: this.#writtenKeys(organizationId, channelId), args };
     const [stored] = await this.#functions.callAll([call]);
     return z.string().parse(stored);
   }
 
-  /** Deletes a value, and publishes `json` with a lifetime of 0. */
-  async remove(organizationId: EntityId, channelId: EntityId, value: { name: string; json: string }): Promise<void> {
-    await this.put(organizationId, channelId, value, 0);
+  /** Deletes those of the values that are stored, and publishes the `json` of each with a lifetime of 0. */
+  async end(
+    organizationId: EntityId,
+    channelId: EntityId,
+    values: readonly { readonly name: string; readonly json: string }[],
+  ): Promise<void> {
+    const args = values.flatMap(({ name, json }) => [name, ...this.#messageAroundN(name, json, 0)]);
+    const call = { name: 'parley_ephemeral_end_v2', keys: this.#writtenKeys(organizationId, channelId), args };
+    await this.#functions.callAll([call]);
+  }
+
+  #writtenKeys(organizationId: EntityId, channelId: EntityId): string[] {
+    const { values, expiry, topic } = ephemeralKeys(this.#kind.name, organizationId, channelId);
+    return [values, expiry, topic];
+  }
+
+  /** The message that publishes a value, before and after its `n`. */
+  #messageAroundN(name: string, json: string, ttlMs: number): [beforeN: string, afterN: string] {
+    const key = this.#key(name);
+    const [beforeN, afterN] = frameAroundN(key, json, ttlMs);
+    return [encodeValue({ flags: FRAME_FLAG.ephemeral, key, json: beforeN }), afterN];
   }
 
   /** The values of a channel, ordered by expiry. */
   async ofChannel(organizationId: EntityId, channelId: EntityId): Promise<EphemeralValue[]> {
     const { values, expiry } = ephemeralKeys(this.#kind.name, organizationId, channelId);
     const [reply] = await this.#functions.callAll([
-      { name: 'parley_ephemeral_all_v1', keys: [values, expiry], args: [] },
+      { name: 'parley_ephemeral_all_v2', keys: [values, expiry], args: [] },
     ]);
     const words = found.parse(reply);
     return Array.from({ length: words.length / 4 }, (_, index) => {

@@ -2,6 +2,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -10,6 +12,42 @@ import { freePort } from '#infra/private-redis/free-port.ts';
 import { createApiKey } from '#libs/platform/http/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { type ParleyProcess, startParleyProcess } from '#test/support/parley-process.ts';
+
+type Reply = readonly [status: number, headers: Record<string, string>, body: string];
+
+/** Answers by itself as `replyTo` says (null: it breaks the connection), and passes everything else on. */
+async function startCarelessProxy(target: string, replyTo: () => Reply | null | undefined, port = 0) {
+  const { hostname, port: to } = new URL(target);
+  const server = createServer((request, response) => {
+    const reply = replyTo();
+    if (reply === null) return void request.destroy();
+    if (reply !== undefined) return void response.writeHead(reply[0], reply[1]).end(reply[2]);
+    const { method, url: path, headers } = request;
+    const onward = httpRequest({ hostname, port: to, method, path, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    });
+    request.pipe(onward.on('error', () => response.destroy()));
+  });
+  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    const upstream = connect(Number(to), hostname, () => {
+      const fields = request.rawHeaders.map((text, at) => (at % 2 === 0 ? `\r\n${text}: ` : text)).join('');
+      upstream.write(`GET ${request.url} HTTP/1.1${fields}\r\n\r\n`);
+      upstream.write(head);
+      upstream.pipe(socket).pipe(upstream);
+    });
+    for (const one of [upstream, socket]) one.on('error', () => undefined);
+  });
+  await once(server.listen(port, '127.0.0.1'), 'listening');
+  const { port: own } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${own}`,
+    async stop(): Promise<void> {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
 
 const COMMAND = join(import.meta.dirname, '../../../services/cli/main.ts');
 
@@ -169,14 +207,54 @@ describe('parley tail', { timeout: 300_000 }, () => {
     await eventually(() => expect(seqs()).toEqual([1]), SOON);
   });
 
+  it('keeps trying from its start, until something that speaks for Parley answers', async () => {
+    const channel = await createChannel();
+    const page = (status: number, headers = {}): Reply => [status, { 'content-type': 'text/html', ...headers }, '<p>'];
+    const json = (status: number, body: object): Reply => [
+      status,
+      { 'content-type': 'application/json' },
+      JSON.stringify(body),
+    ];
+    const replies = [
+      page(404),
+      json(403, { message: 'Missing Authentication Token' }),
+      page(200),
+      // Followed, to where the connection breaks.
+      page(302, { location: '/login' }),
+      null,
+    ];
+    const proxy = await startCarelessProxy(parley.baseUrl, () => replies.shift());
+    const environment = { PARLEY_KEY: parley.apiKey, DATA_DIR: '/nowhere' };
+    const { lines, errors, interrupt, ended } = tail([channel, '--after', '0', '--url', proxy.url], environment);
+    await eventually(() => expect(lines()).toHaveLength(1), SOON);
+    expect(replies).toEqual([]);
+    expect(errors().match(/: no ticket: .*; trying again in [\d.]+ s\n/g)?.length).toBe(4);
+    interrupt();
+    expect(await ended).toBe(0);
+    // However long a proxy asks a client to wait.
+    replies.push(page(503, { 'retry-after': '3600' }));
+    const patient = tail([channel, '--url', proxy.url], environment);
+    await eventually(() => expect(patient.errors()).toContain('trying again in 15.0 s'), SOON);
+    await proxy.stop();
+  });
+
+  it('waits for a Parley that is not there yet', async () => {
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}`;
+    const environment = { PARLEY_KEY: parley.apiKey, DATA_DIR: '/nowhere' };
+    const { errors, lines } = tail([await createChannel(), '--after', '0', '--url', url], environment);
+    await eventually(() => expect(errors()).toContain(`parley: ${url}: no ticket: `), SOON);
+    const proxy = await startCarelessProxy(parley.baseUrl, () => undefined, port);
+    await eventually(() => expect(lines()).toHaveLength(1), SOON);
+    await proxy.stop();
+  });
+
   it('reports mistakes in one line, and fails', async () => {
     const empty = await mkdtemp(join(tmpdir(), 'parley-test-tail-'));
     const channel = await createChannel();
-    const away = `http://127.0.0.1:${await freePort()}`;
     const wrong: [string[], Record<string, string>, RegExp][] = [
       [[channel], { DATA_DIR: empty }, /^parley: no Parley runs on the data folder .*; run npm start first/],
       [[channel, '--url', parley.baseUrl], { DATA_DIR: empty }, /^parley: a remote Parley requires an API key/],
-      [[channel, '--url', away], { PARLEY_KEY: createApiKey() }, /^parley: no Parley answers at http/],
       [[channel, '--url', parley.baseUrl], { PARLEY_KEY: createApiKey() }, /^parley: Parley refuses: /],
       [[channel, '--url', 'parley'], {}, /^parley: parley is not an http or https URL$/],
       [['nowhere'], { DATA_DIR: parley.dataDir }, /^parley: there is no channel nowhere$/],

@@ -3,6 +3,8 @@ import { execFile, spawn } from 'node:child_process';
 import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { installClient, type InstalledClient } from '#test/support/client-package.ts';
@@ -125,6 +127,19 @@ describe('the packed client', { timeout: 120_000 }, () => {
       'dist',
       'package.json',
     ]);
+  });
+
+  it('takes less than 16 KB of a web page, with its dependencies', async () => {
+    const entry = join(client.folder, 'page.mjs');
+    await writeFile(entry, "export * from '@parley/client';");
+    const bundle = await rolldown({ input: entry, cwd: client.folder, platform: 'browser' });
+    const { output } = await bundle.generate({ minify: true });
+    await bundle.close();
+    expect(output).toHaveLength(1);
+    const { length } = gzipSync(output[0].code);
+    expect(length).toBeLessThan(16_384);
+    // It is the whole client.
+    expect(length).toBeGreaterThan(6_000);
   });
 
   it.each(['nodenext', 'bundler'])('gives its user types that are right and not loose (%s)', async (resolution) => {

@@ -70,7 +70,10 @@ describe('an ephemeral value', () => {
     const values = [new EphemeralValues(platform.redis, kind), new EphemeralValues(platform.redis, kind)] as const;
     const topic = await subscribeToTopic(platform, ...own);
     for (let n = 0; n < 5; n++) await values[n % 2 === 0 ? 0 : 1].put(...own, { name: 'a', json: `{"n":${n}}` });
-    await values[0].remove(...own, { name: 'a', json: '{"gone":true}' });
+    await values[0].end(...own, [
+      { name: 'a', json: '{"gone":true}' },
+      { name: 'never there', json: '{"gone":true}' },
+    ]);
     expect(await values[1].ofChannel(...own)).toEqual([]);
     await values[1].put(...own, { name: 'a', json: '{"back":true}' });
     const received = await topic.take();

@@ -63,6 +63,10 @@ const run = (
     { id: '1', type: 'interaction.post', data: undefined, ...command },
     { id: session },
   );
+const valuesOf = async ({ organizationId, channelId }: Grant) => {
+  const sources = nodes[1].realtime.values;
+  return (await Promise.all(sources.map((one) => one.current(organizationId, channelId)))).flat();
+};
 const said = (text: string): object => ({ content: [{ type: 'text', text }] });
 
 describe('interaction.post', () => {
@@ -271,13 +275,9 @@ describe('typing', () => {
     const topic = await subscribeToTopic(api.stores.platform, own.organizationId, own.channelId);
     expect(await run(own, { type: 'typing' })).toEqual({ ok: true, seq: null });
     expect(await run(own, { type: 'typing', data: { agent_id: 'agent-1' } })).toEqual({ ok: true, seq: null });
-    const values = async () => {
-      const sources = nodes[1].realtime.values;
-      return (await Promise.all(sources.map((one) => one.current(own.organizationId, own.channelId)))).flat();
-    };
-    expect((await values()).map(({ key }) => key)).toEqual([`typing:${api.userId}`, 'typing:agent-1']);
+    expect((await valuesOf(own)).map(({ key }) => key)).toEqual([`typing:${api.userId}`, 'typing:agent-1']);
     expect(await run(own, { type: 'typing', data: { typing: false } })).toEqual({ ok: true, seq: null });
-    expect((await values()).map(({ key }) => key)).toEqual(['typing:agent-1']);
+    expect((await valuesOf(own)).map(({ key }) => key)).toEqual(['typing:agent-1']);
 
     const me = { type: 'user', id: api.userId };
     expect(await topic.take()).toEqual(
@@ -295,6 +295,50 @@ describe('typing', () => {
       code: 'invalid',
       detail: [{ type: 'bool_type', loc: ['body', 'typing'] }],
     });
+    topic.stop();
+  });
+
+  it.each<[string, object, object | undefined]>([
+    ['by the route', said('x'), undefined],
+    ['that is incomplete', { content: [], complete: false }, undefined],
+    ['that names the user', { ...said('x'), participant: { type: 'authenticated_user', user_id: 'ME' } }, undefined],
+    ['of an agent', { ...said('x'), participant: { type: 'agent', agent_id: 'agent-1' } }, { agent_id: 'agent-1' }],
+  ])('of the sender ends with a post %s', async (_what, post, data) => {
+    const own = await newChannel();
+    const topic = await subscribeToTopic(api.stores.platform, own.organizationId, own.channelId);
+    await run(own, { type: 'typing', data });
+    await run(own, { id: '2', type: 'typing', data: { agent_id: 'another' } });
+    const text = JSON.stringify(post).replace('ME', api.userId.toUpperCase());
+    const posted = await call('POST', `/api/v1/channels/${own.channelId}/interactions`, JSON.parse(text));
+    expect(posted.status).toBe(200);
+    const id = Object(data).agent_id ?? api.userId;
+    const ended = { key: `typing:${id}`, data: { id, typing: false }, ttl_ms: 0 };
+    const taken: unknown[] = [];
+    await eventually(async () => {
+      taken.push(...(await topic.take()).map(({ frame }) => frame));
+      expect(taken).toHaveLength(3);
+    });
+    expect(taken[2]).toMatchObject(ended);
+    expect((await valuesOf(own)).map(({ key }) => key)).toEqual(['typing:another']);
+    topic.stop();
+  });
+
+  it('of the sender ends with a post by a socket, once, and with no update of a tool call', async () => {
+    const own = await newChannel();
+    const topic = await subscribeToTopic(api.stores.platform, own.organizationId, own.channelId);
+    const item = { type: 'tool_call_update', tool_name: 't', tool_call_id: 'c', sequence: 1, update: { text: 'x' } };
+    await run(own, { type: 'typing' });
+    await run(own, { id: '2', data: { content_role: 'tool_call_update', content: [item] } });
+    expect((await valuesOf(own)).map(({ key }) => key)).toEqual(['tool_call:c', `typing:${api.userId}`]);
+    // Another process than the one that the sender types to.
+    for (const id of ['3', '4']) await run(own, { id, data: said('x') }, { node: 1 });
+    await run(own, { id: '5', type: 'typing', data: { agent_id: 'last' } }, { node: 1 });
+    expect((await topic.take()).map(({ key, frame }) => [key, frame.data.typing])).toEqual([
+      [`typing:${api.userId}`, true],
+      ['tool_call:c', undefined],
+      [`typing:${api.userId}`, false],
+      ['typing:last', true],
+    ]);
     topic.stop();
   });
 });

@@ -1,4 +1,4 @@
-#!lua name=parley_ephemeral_values_v1
+#!lua name=parley_ephemeral_values_v2
 
 --[[
 Ephemeral values of one channel and kind: the last of each name, with a TTL. The call that stores a value publishes it
@@ -24,7 +24,7 @@ local function split(known)
 end
 
 --[[
-parley_ephemeral_put_v1: stores a value and publishes it, unless one with the same or a higher n is stored.
+parley_ephemeral_put_v2: stores a value and publishes it, unless one with the same or a higher n is stored.
 
 KEYS[1]  values
 KEYS[2]  expiry
@@ -33,11 +33,11 @@ ARGV[1]  name
 ARGV[2]  n (an integer that a double holds); '' for the time in microseconds, which increases with every call,
          even after the last value has expired
 ARGV[3]  the value, JSON
-ARGV[4]  lifetime in milliseconds; 0 deletes the stored value
+ARGV[4]  lifetime in milliseconds
 ARGV[5]  limit of names of a channel; beyond it, the one that would expire next is deleted
 ARGV[6]  message to publish: before n
 ARGV[7]  message to publish: after n
-Returns  the JSON that is stored after the call, or was deleted
+Returns  the JSON that is stored after the call
 --]]
 local function put(keys, args)
   local name, n, value, ttl = args[1], args[2], args[3], tonumber(args[4])
@@ -57,25 +57,44 @@ local function put(keys, args)
   elseif n == '' then
     n = string.format('%.0f', now_us())
   end
-  if ttl > 0 then
-    redis.call('HSET', keys[1], name, n .. ' ' .. value)
-    redis.call('ZADD', keys[2], now + ttl, name)
-    if redis.call('ZCARD', keys[2]) > tonumber(args[5]) then
-      redis.call('HDEL', keys[1], redis.call('ZPOPMIN', keys[2])[1])
-    end
-    -- All values of a kind have the same lifetime, so no other value expires after this one.
-    redis.call('PEXPIRE', keys[1], ttl)
-    redis.call('PEXPIRE', keys[2], ttl)
-  else
-    redis.call('HDEL', keys[1], name)
-    redis.call('ZREM', keys[2], name)
+  redis.call('HSET', keys[1], name, n .. ' ' .. value)
+  redis.call('ZADD', keys[2], now + ttl, name)
+  if redis.call('ZCARD', keys[2]) > tonumber(args[5]) then
+    redis.call('HDEL', keys[1], redis.call('ZPOPMIN', keys[2])[1])
   end
+  -- All values of a kind have the same lifetime, so no other value expires after this one.
+  redis.call('PEXPIRE', keys[1], ttl)
+  redis.call('PEXPIRE', keys[2], ttl)
   redis.call('SPUBLISH', keys[3], args[6] .. n .. args[7])
   return value
 end
 
 --[[
-parley_ephemeral_all_v1: the values that have not expired, ordered by expiry.
+parley_ephemeral_end_v2: deletes those of the values that are stored, and publishes a message for each.
+
+KEYS[1]  values
+KEYS[2]  expiry
+KEYS[3]  topic
+then     of each value three: its name; the message to publish, before n; after n
+Returns  the number of values that were stored
+--]]
+local function end_values(keys, args)
+  local ended = 0
+  for at = 1, #args, 3 do
+    local known = redis.call('HGET', keys[1], args[at])
+    if known then
+      redis.call('HDEL', keys[1], args[at])
+      redis.call('ZREM', keys[2], args[at])
+      local n = string.format('%.0f', math.max(now_us(), tonumber((split(known))) + 1))
+      redis.call('SPUBLISH', keys[3], args[at + 1] .. n .. args[at + 2])
+      ended = ended + 1
+    end
+  end
+  return ended
+end
+
+--[[
+parley_ephemeral_all_v2: the values that have not expired, ordered by expiry.
 
 KEYS[1]  values
 KEYS[2]  expiry
@@ -97,9 +116,10 @@ local function all(keys)
   return found
 end
 
-redis.register_function('parley_ephemeral_put_v1', put)
+redis.register_function('parley_ephemeral_put_v2', put)
+redis.register_function('parley_ephemeral_end_v2', end_values)
 redis.register_function({
-  function_name = 'parley_ephemeral_all_v1',
+  function_name = 'parley_ephemeral_all_v2',
   callback = all,
   flags = { 'no-writes' },
 })

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { chmodSync } from 'node:fs';
 import { createServer as createProbe } from 'node:net';
 import { join } from 'node:path';
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { CannotStartError, DATA_FILE, damagedLog, lockDataFolder, messageOf } from './data-folder.ts';
 import { credentialsOf, type Credentials } from './credentials.ts';
 import { authenticated } from './grpc/authentication.ts';
@@ -11,6 +12,7 @@ import { gossipService, serverFeaturesService, unsupportedServices } from './grp
 import type { GrpcService } from './grpc/service.ts';
 import { streamsService } from './grpc/streams-service.ts';
 import { damageOf } from './log/damage.ts';
+import { serveLocal } from './local/serve.ts';
 import type { EventLog } from './log/event-log.ts';
 import { openEventLog } from './log/event-log.lmdb.ts';
 import { persistentSubscriptionsService } from './persistent-subscriptions/index.ts';
@@ -33,6 +35,8 @@ export type EventStoreServer = {
   port: number;
   /** `esdb://name:password@…?tls=false`; the official client ignores these credentials, see the README. */
   url: string;
+  /** For a `LocalLog` of this process. */
+  localPort: MessagePort;
   /** Ends open streams with CANCELLED, finishes accepted writes, releases port and folder. Idempotent. */
   stop(): Promise<void>;
 };
@@ -63,14 +67,18 @@ export async function startEmbeddedEventStore(options: EventStoreOptions): Promi
     const services = servicesOf(log, credentials, maxInFlightBytes);
     const server = createServer(services, keepAliveMs);
     const bound = await bind(server, host, port);
+    const { port1: localPort, port2: served } = new MessageChannel();
+    const stopLocal = serveLocal(log, served);
     const stop = async (): Promise<void> => {
       for (const service of services) await service.stop?.();
       await shutDown(server);
       await log?.close();
+      stopLocal();
       unlock();
     };
     let stopped: Promise<void> | undefined;
-    return { port: bound, url: urlOf(host, bound, credentials), stop: () => (stopped ??= stop()) };
+    const url = urlOf(host, bound, credentials);
+    return { port: bound, url, localPort, stop: () => (stopped ??= stop()) };
   } catch (error) {
     await log?.close();
     unlock();

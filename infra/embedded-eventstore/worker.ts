@@ -47,6 +47,7 @@ export async function startThread(script: URL, options: EventStoreOptions): Prom
   return {
     port: message.port,
     url: message.url,
+    localPort: message.localPort,
     onExit: (listener) => void exited.then(listener),
     stop: async () => {
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window

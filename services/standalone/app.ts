@@ -82,7 +82,7 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
   await ensureListenable(config.host, config.port);
 
   // 2. Stores and their clients.
-  const stores = await startStores(config, folder.path, {
+  const { embedded, ...stores } = await startStores(config, folder.path, {
     stops,
     log,
     onLost,
@@ -92,6 +92,7 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
   signal.throwIfAborted();
   const platform = openPlatform({
     ...stores,
+    embedded,
     redisTls: config.redisTls,
     log,
     metrics: parts.metrics ?? createMetrics({ build: { version: VERSION, revision: config.revision } }),

@@ -1,6 +1,7 @@
 /** The embedded event store in a worker thread, restarted on its port when the thread dies. */
 import {
   CannotStartError,
+  LocalLog,
   startEventStoreWorker,
   type EventStoreOptions,
   type EventStoreWorker,
@@ -24,6 +25,8 @@ export interface EmbeddedEventStoreOptions {
 export interface EmbeddedEventStore {
   /** The same for as long as this process runs. */
   readonly url: string;
+  /** The same, without gRPC. */
+  readonly local: LocalLog;
   stop(): Promise<void>;
 }
 
@@ -38,6 +41,8 @@ export async function startEmbeddedEventStore(options: EmbeddedEventStoreOptions
   const settings = { dataDir, host: '127.0.0.1', maxInFlightBytes: withinMemory(MAX_IN_FLIGHT_BYTES) };
   let worker = await startFirst(settings);
   let ended = endOf(worker);
+  const local = new LocalLog();
+  local.attach(worker.localPort);
   const { port, url } = worker;
 
   const supervision = startBackgroundJob({
@@ -56,12 +61,14 @@ export async function startEmbeddedEventStore(options: EmbeddedEventStoreOptions
           },
         });
         ended = endOf(worker);
+        local.attach(worker.localPort);
       }
     },
   });
 
   return {
     url,
+    local,
     async stop() {
       await supervision.stop();
       await worker.stop();

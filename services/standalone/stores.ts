@@ -25,10 +25,16 @@ export interface StoresOptions {
 }
 
 /** Starts the stores without a configured address, concurrently. */
-export async function startStores(config: Config, dataDir: string, options: StoresOptions): Promise<Stores> {
+export async function startStores(
+  config: Config,
+  dataDir: string,
+  options: StoresOptions,
+): Promise<Stores & { readonly embedded: EmbeddedEventStore['local'] | undefined }> {
   const { stops, log, onLost, signal, startEventStore = startEmbeddedEventStore } = options;
+  let embedded: EmbeddedEventStore['local'] | undefined;
   async function eventStore(): Promise<string> {
     const store = await startEventStore({ dataDir: join(dataDir, 'eventstore'), log, onLost });
+    embedded = store.local;
     stops.add('embedded event store', () => store.stop());
     return store.url;
   }
@@ -44,7 +50,7 @@ export async function startStores(config: Config, dataDir: string, options: Stor
   ]);
   const urls = { eventstoreUrl: valueOf(eventstoreUrl), redisUrl: valueOf(redisUrl) };
   conceal(Object.values(urls).flatMap(passwordsIn));
-  return urls;
+  return { ...urls, embedded };
 }
 
 function valueOf(result: PromiseSettledResult<string>): string {

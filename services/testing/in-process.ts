@@ -1,4 +1,4 @@
-import { startEmbeddedEventStore } from '#infra/embedded-eventstore/index.ts';
+import { LocalLog, startEmbeddedEventStore } from '#infra/embedded-eventstore/index.ts';
 import { makeTemporaryFolder } from '#infra/data-folder/index.ts';
 import { parseConfig, type Config, type VariableName } from '#libs/platform/config/index.ts';
 import { createApiKey } from '#libs/platform/http/index.ts';
@@ -69,8 +69,11 @@ async function configOf(settings: StartParleyOptions['settings'], stops: StopSeq
 }
 
 /** In this thread: another thread would load the same code again, which takes longer than the rest of the start. */
-function startEventStore({ dataDir }: { readonly dataDir: string }) {
-  return startEmbeddedEventStore({ dataDir });
+async function startEventStore({ dataDir }: { readonly dataDir: string }) {
+  const store = await startEmbeddedEventStore({ dataDir });
+  const local = new LocalLog();
+  local.attach(store.localPort);
+  return { ...store, local };
 }
 
 /** A silent logger needs no flush when the process exits, so it adds no listeners to the process. */

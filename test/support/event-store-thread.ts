@@ -2,15 +2,20 @@
  * One worker thread for all inline event stores of a process. Loading the server's code takes half a second per
  * thread; starting another store in the same thread takes milliseconds.
  */
-import { Worker } from 'node:worker_threads';
+import { Worker, type MessagePort } from 'node:worker_threads';
 
 import type { EventStoreOptions } from '#infra/embedded-eventstore/index.ts';
 
 import type { Reply, Request } from './event-store.thread.ts';
 
 interface Waiting {
-  resolve(): void;
+  resolve(reply: Reply): void;
   reject(error: Error): void;
+}
+
+export interface StartedInThread {
+  readonly localPort: MessagePort | undefined;
+  stop(): Promise<void>;
 }
 
 export class EventStoreThread {
@@ -24,17 +29,17 @@ export class EventStoreThread {
   #lastId = 0;
 
   constructor() {
-    this.#worker.on('message', ({ id, error }: Reply) => {
+    this.#worker.on('message', (reply: Reply) => {
+      const { id, error } = reply;
       const waiting = this.#waiting.get(id);
       this.#waiting.delete(id);
-      if (error === undefined) waiting?.resolve();
+      if (error === undefined) waiting?.resolve(reply);
       else waiting?.reject(new Error(error));
     });
     this.#worker.unref();
   }
 
-  /** Starts a store. @returns a function that stops it */
-  async start(options: EventStoreOptions): Promise<() => Promise<void>> {
+  async start(options: EventStoreOptions): Promise<StartedInThread> {
     const store = ++this.#lastId;
     this.#running.add(store);
     // Only a running store keeps the process alive.
@@ -43,14 +48,27 @@ export class EventStoreThread {
       this.#running.delete(store);
       if (this.#running.size === 0) this.#worker.unref();
     };
-    await this.#request({ store, start: options }).catch((error: unknown) => {
+    const { localPort } = await this.#request({ store, start: options }).catch((error: unknown) => {
       forget();
       throw error;
     });
-    return () => this.#request({ store }).finally(forget);
+    return {
+      localPort,
+      stop: async () => void (await this.#request({ store }).finally(forget)),
+    };
   }
 
-  #request(request: Omit<Request, 'id'>): Promise<void> {
+  /** Blocks the thread, and all its stores. @returns a function that ends it */
+  pause(): () => void {
+    const pause = new Int32Array(new SharedArrayBuffer(4));
+    void this.#request({ store: 0, pause });
+    return () => {
+      Atomics.store(pause, 0, 1);
+      Atomics.notify(pause, 0);
+    };
+  }
+
+  #request(request: Omit<Request, 'id'>): Promise<Reply> {
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });

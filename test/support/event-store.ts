@@ -8,6 +8,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EventStoreDBClient } from '@eventstore/db-client';
+import { LocalLog } from '#infra/embedded-eventstore/index.ts';
 import { EventStoreThread } from './event-store-thread.ts';
 import { onFreePort } from './on-free-port.ts';
 import { chooseStore } from './stores/choice.ts';
@@ -16,6 +17,8 @@ export interface TestEventStore {
   /** `esdb://HOST:PORT?tls=false`; a restart keeps it. */
   readonly url: string;
   readonly port: number;
+  /** The same without gRPC, where it runs in this process. */
+  readonly local?: LocalLog | undefined;
   /** Ends it and removes its data. */
   stop(): Promise<void>;
   /** Stops it cleanly if it runs, and starts it again on the same port and data. */
@@ -105,11 +108,18 @@ let thread: EventStoreThread | undefined;
 
 async function inline({ url, port, dataDir }: Place): Promise<TestEventStore> {
   thread ??= new EventStoreThread();
-  const start = thread.start.bind(thread, { dataDir, host: '127.0.0.1', port, insecure: true });
+  const local = new LocalLog();
+  const startIn = thread.start.bind(thread, { dataDir, host: '127.0.0.1', port, insecure: true });
+  const start = async (): Promise<() => Promise<void>> => {
+    const started = await startIn();
+    if (started.localPort !== undefined) local.attach(started.localPort);
+    return started.stop;
+  };
   let stop = await start();
   return {
     url,
     port,
+    local,
     async stop() {
       await stop();
       await rm(dataDir, { recursive: true, force: true });

@@ -40,6 +40,7 @@ export async function startTestPlatform(options?: TestPlatformOptions): Promise<
   const [redis, eventStore] = await Promise.all([startRedis(), startEventStore()]);
   const platform = openPlatform({
     eventstoreUrl: eventStore.url,
+    embedded: eventStore.local,
     redisUrl: redis.url,
     log: pino({ level: 'silent' }),
     metrics: createMetrics({ processMetrics: false }),

@@ -52,8 +52,13 @@ function parseProposedEvent(bytes: Buffer): ProposedEvent {
   }
   if (event.type === '') throw requiredMetadataMissing('type');
   if (event.contentType === '') throw requiredMetadataMissing('content-type');
-  if (!UUID_PATTERN.test(event.id)) throw invalidArgument(`An event id must be a UUID, not '${event.id}'.`);
+  requireUuid(event.id);
   return event;
+}
+
+/** @throws CallError for an event id that is not a UUID in lower case */
+export function requireUuid(id: string): void {
+  if (!UUID_PATTERN.test(id)) throw invalidArgument(`An event id must be a UUID, not '${id}'.`);
 }
 
 /** A UUID message as a lower-case string; empty for an empty message. */

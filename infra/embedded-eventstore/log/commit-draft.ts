@@ -107,7 +107,8 @@ export class CommitDraft {
     if (lastRevision < 0) return { kind: 'written', revision: undefined, position: undefined };
     const drafted = this.#byRevision.get(revisionKey(stream, lastRevision));
     const position = drafted?.position ?? this.#storage.position(number, lastRevision);
-    return { kind: 'written', revision: lastRevision, position };
+    const createdMs = events.length > 0 ? { createdMs: this.end.createdMs } : {};
+    return { kind: 'written', revision: lastRevision, position, ...createdMs };
   }
 
   #delete({ stream, expected }: DeleteRequest, isFinal: boolean): WriteOutcome {

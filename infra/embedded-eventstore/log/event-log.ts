@@ -17,7 +17,13 @@ export type AppendRequest = DeleteRequest & {
  * The write is durable, or repeats an earlier one, whose figures these are then. `revision` is undefined for a stream
  * without events (an append of nothing).
  */
-export type Written = { kind: 'written'; revision: number | undefined; position: number | undefined };
+export type Written = {
+  kind: 'written';
+  revision: number | undefined;
+  position: number | undefined;
+  /** When the events of this append were written; absent for a repetition and for an append of nothing. */
+  createdMs?: number;
+};
 
 /** Result of an append, delete or tombstone. `current` is undefined for a stream without events. */
 export type WriteOutcome =

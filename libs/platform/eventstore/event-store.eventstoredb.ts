@@ -1,28 +1,27 @@
 import type { ResolvedEvent } from '@eventstore/db-client';
 import { sequenceOf, streamRevision, type StreamRevision } from '#libs/kernel/event.ts';
-import { Fault, outcomeUnknown, storeUnavailable, StreamGone } from '#libs/kernel/faults.ts';
+import { outcomeUnknown, storeUnavailable, StreamGone } from '#libs/kernel/faults.ts';
 import { withinMemory } from '#libs/platform/config/index.ts';
 import { within } from '#libs/platform/lifecycle/index.ts';
+import { AppendLimits, type ProposedEvent } from './append-limits.ts';
 import { appendError, isConflict, isIndefinite, isMissingStream, readFault } from './client-errors.ts';
 import type { EventStoreConnection } from './connection.ts';
 import { EventPull, toStoredEvent } from './event-pull.ts';
-import { takeJson } from './json-bytes.ts';
-import type { ProposedEvent } from './client/append-request.ts';
-import type { AppendResult, EventStore, EventToAppend, ReadStreamOptions, StoredEvent } from './event-store.ts';
+import {
+  APPEND_DEADLINE_MS,
+  READ_DEADLINE_MS,
+  type AppendResult,
+  type EventStore,
+  type EventToAppend,
+  type ReadStreamOptions,
+  type StoredEvent,
+} from './event-store.ts';
 
 const FIRST = streamRevision(0);
-const APPEND_DEADLINE_MS = 2000;
 /** The server compares deadlines with its own clock: every append fails where the clocks differ by more than this. */
 const CLOCK_TOLERANCE_MS = 3000;
-/** For each next event of a read. */
-const READ_DEADLINE_MS = 3000;
 /** Events that a read buffers. */
 const READ_AHEAD = withinMemory(256);
-/** Total size of unanswered appends; further ones are refused. */
-const MAX_UNANSWERED_BYTES = 64 * 1024 * 1024;
-
-/** How long a failed append makes `ping` fail: without further appends nothing shows that the server has recovered. */
-const REMEMBER_FAILURE_MS = 30_000;
 
 /**
  * {@link EventStore} on EventStoreDB, through its official client. Reads require the leader, because a follower may lack
@@ -30,53 +29,50 @@ const REMEMBER_FAILURE_MS = 30_000;
  */
 export class EventStoreDbStore implements EventStore {
   readonly #connection: EventStoreConnection;
-  #unansweredBytes = 0;
-  /** When the server last answered that an append failed; null after one that succeeded. */
-  #appendFailedAtMs: number | null = null;
+  readonly #limits = new AppendLimits();
 
   constructor(connection: EventStoreConnection) {
     this.#connection = connection;
   }
 
-  async append(
+  append(
     stream: string,
     expectedRevision: StreamRevision,
     events: readonly EventToAppend[],
     { deadlineMs = APPEND_DEADLINE_MS }: { readonly deadlineMs?: number } = {},
   ): Promise<AppendResult> {
-    if (events.length === 0) throw new TypeError(`nothing to append to ${stream}`);
-    // 1. Serialise before anything is sent: this may fail.
-    const proposed = events.map(toProposed);
-    const bytes = proposed.reduce((sum, event) => sum + sizeOf(event), 0);
-    if (this.#unansweredBytes + bytes > MAX_UNANSWERED_BYTES) {
-      throw new Fault('overloaded', 'Too many appends wait for the event store', { retryAfterSeconds: 1 });
-    }
-    this.#unansweredBytes += bytes;
+    return this.#limits.within(events, (proposed) => this.#append(stream, expectedRevision, proposed, deadlineMs));
+  }
+
+  async #append(
+    stream: string,
+    expectedRevision: StreamRevision,
+    events: readonly ProposedEvent[],
+    deadlineMs: number,
+  ): Promise<AppendResult> {
     try {
-      // 2. Nothing is sent until the server is known to support batch appends.
+      // 1. Nothing is sent until the server is known to support batch appends.
       const started = performance.now();
       await within(deadlineMs, this.#connection.ready(), () => storeUnavailable('event store')).catch(
         (error: unknown) => {
           throw readFault(error);
         },
       );
-      // 3. From here on, the server may have written the events despite an error.
+      // 2. From here on, the server may have written the events despite an error.
       const remainingMs = Math.max(1, Math.ceil(deadlineMs - (performance.now() - started)));
       const appended = this.#connection.appends.append({
         stream,
         expectedRevision,
         deadlineMs: Date.now() + remainingMs + CLOCK_TOLERANCE_MS,
-        events: proposed,
+        events,
       });
       const result = await within(remainingMs, appended, () => outcomeUnknown());
-      this.#appendFailedAtMs = null;
+      this.#limits.succeeded();
       return result;
     } catch (error) {
       if (isConflict(error)) return { kind: 'conflict' };
-      if (isIndefinite(error)) this.#appendFailedAtMs = performance.now();
+      if (isIndefinite(error)) this.#limits.failed();
       throw appendError(error);
-    } finally {
-      this.#unansweredBytes -= bytes;
     }
   }
 
@@ -118,8 +114,7 @@ export class EventStoreDbStore implements EventStore {
 
   async ping(): Promise<void> {
     await this.#connection.ping();
-    if (this.#appendFailedAtMs === null || performance.now() - this.#appendFailedAtMs > REMEMBER_FAILURE_MS) return;
-    throw new Fault('store_unavailable', 'The event store answers, but appends fail', { retryAfterSeconds: 2 });
+    this.#limits.refuseAfterFailure();
   }
 
   async close(): Promise<void> {
@@ -132,12 +127,4 @@ function refuseTruncated({ event, link }: ResolvedEvent, needs: StreamRevision |
   const first = (link ?? event)?.revision;
   if (first === undefined || needs === 'nothing' || first <= BigInt(needs)) return;
   throw new StreamGone(sequenceOf(streamRevision(Number(first))));
-}
-
-function toProposed({ id, type, data, metadata }: EventToAppend): ProposedEvent {
-  return { id, type, data: takeJson(data), metadata: takeJson(metadata) };
-}
-
-function sizeOf({ type, data, metadata }: ProposedEvent): number {
-  return Buffer.byteLength(data) + Buffer.byteLength(metadata) + 2 * type.length;
 }

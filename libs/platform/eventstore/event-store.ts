@@ -1,5 +1,9 @@
 import type { EventMetadata, GlobalPosition, StreamRevision } from '#libs/kernel/event.ts';
 
+export const APPEND_DEADLINE_MS = 2000;
+/** For each next event of a read. */
+export const READ_DEADLINE_MS = 3000;
+
 /** An event to append; `data` and `metadata` are stored as JSON. */
 export interface EventToAppend {
   readonly id: string;

@@ -15,10 +15,13 @@ import type { ConsumerGroups } from './consumer-groups.ts';
 import { EventStoreDbFeed, type EventStoreDbFeedOptions } from './event-feed.eventstoredb.ts';
 import type { LogFeed } from './event-feed.ts';
 import { EventStoreDbStore } from './event-store.eventstoredb.ts';
+import type { EmbeddedLog } from './embedded-log.ts';
+import { EmbeddedEventStore } from './event-store.embedded.ts';
 import type { EventStore, ForeignReason } from './event-store.ts';
 import { StoreClock } from './store-clock.ts';
 
 export type { ConsumerGroups, ConsumerGroupStatus, Delivery } from './consumer-groups.ts';
+export type { EmbeddedLog } from './embedded-log.ts';
 export { composeCodecs, defineEvents, encodeMetadata, textOf, upcast } from './event-codec.ts';
 export type { EventCodec, EventOf } from './event-codec.ts';
 export type {
@@ -43,6 +46,8 @@ export { StoreClock } from './store-clock.ts';
 export interface EventStoreOptions extends ConnectionOptions, EventStoreDbFeedOptions {
   /** Called about once a minute while this process's clock is too far ahead of the event store's; see `StoreClock`. */
   readonly onClockAhead?: (aheadMs: number) => void;
+  /** The event store at the URL, if it is in this process. */
+  readonly embedded?: EmbeddedLog | undefined;
 }
 
 /**
@@ -61,13 +66,16 @@ export function connectEventStore(options: EventStoreOptions): {
   close(): Promise<void>;
 } {
   const connection = EventStoreConnection.open(options);
-  const store = new EventStoreDbStore(connection);
+  const { embedded } = options;
+  const store = embedded ? new EmbeddedEventStore(embedded, connection.foreign) : new EventStoreDbStore(connection);
   return {
     store,
     feed: new EventStoreDbFeed(connection, options),
     groups: new EventStoreDbConsumerGroups(connection, options),
     clock: new StoreClock(store, options.onClockAhead),
     foreign: connection.foreign.counts,
-    close: () => connection.close(),
+    async close() {
+      await Promise.all([store.close(), connection.close()]);
+    },
   };
 }

@@ -6,6 +6,7 @@ import { Fault } from '#libs/kernel/faults.ts';
 import { StartRefusal, throwUncaught } from '#libs/platform/lifecycle/index.ts';
 import {
   connectEventStore,
+  type EmbeddedLog,
   type ConsumerGroups,
   type EventStore,
   type LogFeed,
@@ -74,6 +75,8 @@ export interface Platform {
 
 export interface PlatformOptions {
   readonly eventstoreUrl: string;
+  /** The event store at this URL, if it is in this process. */
+  readonly embedded?: EmbeddedLog | undefined;
   readonly redisUrl: string;
   /** Default: the certificates that Node trusts. */
   readonly redisTls?: TlsFiles;
@@ -105,7 +108,7 @@ export interface PlatformOptions {
  */
 export function openPlatform(options: PlatformOptions): Platform {
   const { eventstoreUrl, redisUrl, log, metrics, tokenSecret } = options;
-  const { store, feed, groups, clock, foreign, close } = openEventStore(eventstoreUrl, log);
+  const { store, feed, groups, clock, foreign, close } = openEventStore(eventstoreUrl, log, options.embedded);
   let lost: Error | null = null;
   const redis = connectRedis(redisUrl, {
     ...(options.redisTls !== undefined && { tls: tlsOptionsOf(options.redisTls, 'redis', log) }),
@@ -159,9 +162,10 @@ export function openPlatform(options: PlatformOptions): Platform {
   };
 }
 
-function openEventStore(url: string, log: Logger): ReturnType<typeof connectEventStore> {
+function openEventStore(url: string, log: Logger, embedded?: EmbeddedLog): ReturnType<typeof connectEventStore> {
   return connectEventStore({
     url,
+    embedded,
     onDefect: (error) => log.error({ err: error }, 'event store: an answer was thrown away'),
     onInterruption: (error, failures) =>
       log.warn({ err: error, consecutive_failures: failures }, 'event store: a subscription was interrupted'),

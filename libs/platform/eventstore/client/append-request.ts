@@ -3,15 +3,7 @@
  * base64, and the client serialises each event twice: that took half of the processor time of a large append.
  */
 import { NO_EVENTS, type StreamRevision } from '#libs/kernel/event.ts';
-
-/** An event whose data and metadata are serialised. */
-export interface ProposedEvent {
-  readonly id: string;
-  readonly type: string;
-  /** JSON, as is `metadata`. */
-  readonly data: string;
-  readonly metadata: string;
-}
+import type { ProposedEvent } from '../append-limits.ts';
 
 export interface AppendRequest {
   /** A UUID, which the answer repeats. */

@@ -1,0 +1,114 @@
+// The event store in a thread of this process, as this process calls it: without gRPC, one message for each turn of the
+// event loop.
+import type { MessagePort } from 'node:worker_threads';
+import { StoredEvent } from '../log/stored-event.ts';
+import { FieldReader } from '../wire/protobuf.ts';
+import type { Call, FromStore, LocalCalls, LocalDirection, PageBytes } from './messages.ts';
+
+export type LocalPage = { readonly events: readonly StoredEvent[]; readonly next: number | undefined };
+
+type Waiting = { resolve(result: never): void; reject(error: Error): void };
+type Result<Method extends keyof LocalCalls> = Awaited<ReturnType<LocalCalls[Method]>>;
+
+/**
+ * Outlives the thread: `attach` connects it with the next one.
+ *
+ * Guarantees: calls reach the store in their order. A call that was made while the thread lived, and that it did not
+ * answer, rejects when it ends; what became of it is unknown. Omissions: no deadlines.
+ */
+export class LocalLog {
+  /** Position up to which every event can be read, as far as this process knows; 0 without a thread. */
+  end = 0;
+  #port: MessagePort | undefined;
+  #calls: Call[] = [];
+  #lastId = 0;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #listeners = new Set<() => void>();
+
+  /** Whether a thread serves it. Calls reject otherwise. */
+  get isOpen(): boolean {
+    return this.#port !== undefined;
+  }
+
+  /** The port's other end is served by `serveLocal`. */
+  attach(port: MessagePort): void {
+    this.#port = port;
+    port.on('message', (message: readonly FromStore[]) => {
+      for (const item of message) this.#receive(item);
+      for (const listener of this.#listeners) listener();
+    });
+    port.on('close', () => this.#detach(port));
+    // From now on, the store publishes its end.
+    port.postMessage([]);
+  }
+
+  /** Calls `listener` after each change of `end` or `isOpen`. Returns a function that unsubscribes. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  append(...args: Parameters<LocalCalls['append']>): Promise<Result<'append'>> {
+    return this.#call('append', args);
+  }
+
+  async readStream(stream: string, from: number | 'end', direction: LocalDirection, limit: number) {
+    const page = await this.#call('readStream', [stream, from, direction, limit]);
+    return { ...pageOf(page), status: page.status };
+  }
+
+  async readAll(from: number | 'end', direction: LocalDirection, limit: number): Promise<LocalPage> {
+    return pageOf(await this.#call('readAll', [from, direction, limit]));
+  }
+
+  #call<Method extends keyof LocalCalls>(
+    method: Method,
+    args: Parameters<LocalCalls[Method]>,
+  ): Promise<Result<Method>> {
+    if (this.#port === undefined) return Promise.reject(new Error('the thread of the event store does not run'));
+    const id = ++this.#lastId;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.#send([id, method, args]);
+    });
+  }
+
+  #send(call: Call): void {
+    if (this.#calls.push(call) > 1) return;
+    setImmediate(() => {
+      const calls = this.#calls;
+      this.#calls = [];
+      this.#port?.postMessage(calls);
+    });
+  }
+
+  #receive(item: FromStore): void {
+    if (item[0] === 'end') {
+      this.end = item[1];
+      return;
+    }
+    const [kind, id, value] = item;
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    if (kind === 'result') waiting?.resolve(value as never);
+    else waiting?.reject(new Error(value));
+  }
+
+  #detach(port: MessagePort): void {
+    if (this.#port !== port) return;
+    this.#port = undefined;
+    this.#calls = [];
+    this.end = 0;
+    const ended = new Error('the thread of the event store ended');
+    for (const { reject } of this.#waiting.values()) reject(ended);
+    this.#waiting.clear();
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+function pageOf({ bytes, next }: PageBytes): LocalPage {
+  const events: StoredEvent[] = [];
+  const reader = new FieldReader(Buffer.from(bytes.buffer));
+  while (reader.next()) events.push(new StoredEvent(reader.bytes()));
+  return { events, next };
+}

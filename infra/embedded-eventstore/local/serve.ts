@@ -1,0 +1,101 @@
+// Serves the processes's own calls, in the thread of the event store.
+import type { MessagePort } from 'node:worker_threads';
+import { MAX_APPEND_BYTES, MAX_RECORDS_BYTES } from '../grpc/errors.ts';
+import { requireUuid } from '../grpc/proposed-event.ts';
+import { LogWriteError, type EventLog, type Page, type WriteOutcome } from '../log/event-log.ts';
+import type { ProposedEvent } from '../log/stored-event.ts';
+import { bytesFieldLength, FieldWriter } from '../wire/protobuf.ts';
+import type { Call, FromStore, LocalAppendOutcome, LocalCalls, LocalEvent, PageBytes } from './messages.ts';
+
+/** Answers calls until the port is closed. Returns a function that sends what is due and closes the port. */
+export function serveLocal(log: EventLog, port: MessagePort): () => void {
+  let due: FromStore[] = [];
+  let transferred: ArrayBuffer[] = [];
+  const flush = (): void => {
+    if (due.length === 0) return;
+    const [message, transfer] = [due, transferred];
+    [due, transferred] = [[], []];
+    port.postMessage(message, transfer);
+  };
+  const send = (item: FromStore): void => {
+    // After all promises that are settled by now, so that the appends of one commit are answered together.
+    if (due.push(item) === 1) process.nextTick(flush);
+  };
+  const calls = localCalls(log);
+  const answer = async ([id, method, args]: Call): Promise<void> => {
+    try {
+      const result: unknown = await Reflect.apply(calls[method], calls, args);
+      if (isPage(result)) transferred.push(result.bytes.buffer);
+      send(['result', id, result]);
+    } catch (error) {
+      send(['error', id, error instanceof Error ? error.message : String(error)]);
+    }
+  };
+  let stopPublishing: (() => void) | undefined;
+  port.on('message', (message: readonly Call[]) => {
+    // Not before: messages to a port that nothing uses would stay in memory.
+    stopPublishing ??= log.onCommit(({ position }) => send(['end', position]));
+    for (const call of message) void answer(call);
+  });
+  port.on('close', () => stopPublishing?.());
+  return () => {
+    flush();
+    port.close();
+  };
+}
+
+function localCalls(log: EventLog): LocalCalls {
+  return {
+    append: (stream, expected, deadline, events) => append(log, stream, expected, deadline, events),
+    readStream(stream, from, direction, limit) {
+      const { status } = log.streamInfo(stream);
+      return { ...pageBytes(log.readStream({ stream, from, direction, limit })), status };
+    },
+    readAll: (from, direction, limit) => pageBytes(log.readAll({ from, direction, limit })),
+  };
+}
+
+async function append(
+  log: EventLog,
+  stream: string,
+  expected: number,
+  deadline: number,
+  events: readonly LocalEvent[],
+): Promise<LocalAppendOutcome> {
+  const proposed = events.map(proposedEvent);
+  const dataBytes = proposed.reduce((sum, { data }) => sum + data.length, 0);
+  const allBytes = proposed.reduce((sum, { metadata }) => sum + metadata.length, dataBytes);
+  if (dataBytes > MAX_APPEND_BYTES) return { kind: 'too-large', maxBytes: MAX_APPEND_BYTES };
+  if (allBytes > MAX_RECORDS_BYTES) return { kind: 'too-large', maxBytes: MAX_RECORDS_BYTES };
+  try {
+    const request = { stream, expected: expected < 0 ? ('no_stream' as const) : expected, deadline, events: proposed };
+    return outcomeOf(await log.append(request));
+  } catch (error) {
+    if (error instanceof LogWriteError) return { kind: 'failed', reason: error.message };
+    throw error;
+  }
+}
+
+function outcomeOf(outcome: WriteOutcome): LocalAppendOutcome {
+  if (outcome.kind !== 'written') return { kind: outcome.kind };
+  const { revision = -1, position = 0, createdMs = null } = outcome;
+  return { kind: 'written', revision, position, createdMs };
+}
+
+function proposedEvent([id, type, data, metadata]: LocalEvent): ProposedEvent {
+  requireUuid(id);
+  return { id, type, contentType: 'application/json', data: Buffer.from(data), metadata: Buffer.from(metadata) };
+}
+
+/** In memory of its own, which is handed over: not in a pool that other buffers share. */
+function pageBytes({ events, next }: Page): PageBytes {
+  const size = events.reduce((sum, { frame }) => sum + bytesFieldLength(frame.length), 0);
+  const bytes = new Uint8Array(size);
+  const writer = new FieldWriter(Buffer.from(bytes.buffer));
+  for (const { frame } of events) writer.bytesField(1, frame);
+  return { bytes, next };
+}
+
+function isPage(result: unknown): result is PageBytes {
+  return typeof result === 'object' && result !== null && 'bytes' in result;
+}

@@ -1,0 +1,46 @@
+/** The event store in a thread of this process, as the adapters without gRPC call it. `infra/embedded-eventstore` has it. */
+export interface EmbeddedLog {
+  /** Whether its thread runs. Calls reject otherwise; a call that its thread has not answered rejects when that ends. */
+  readonly isOpen: boolean;
+  /**
+   * @param expected -1 for a stream without events
+   * @param deadlineMs Unix time after which nothing is written
+   */
+  append(
+    stream: string,
+    expected: number,
+    deadlineMs: number,
+    events: readonly (readonly [id: string, type: string, data: string, metadata: string])[],
+  ): Promise<EmbeddedOutcome>;
+  readStream(stream: string, from: number | 'end', direction: Direction, limit: number): Promise<EmbeddedStreamPage>;
+}
+
+type Direction = 'forwards' | 'backwards';
+
+type EmbeddedOutcome =
+  | { readonly kind: 'written'; readonly revision: number; readonly position: number }
+  | { readonly kind: 'wrong-revision' | 'stream-deleted' | 'deadline-passed' }
+  | { readonly kind: 'too-large'; readonly maxBytes: number }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+/** `next`: where the next page begins. */
+interface EmbeddedPage {
+  readonly events: readonly EmbeddedEvent[];
+  readonly next: number | undefined;
+}
+
+interface EmbeddedStreamPage extends EmbeddedPage {
+  readonly status: 'exists' | 'missing' | 'deleted';
+}
+
+export interface EmbeddedEvent {
+  readonly id: string;
+  readonly stream: string;
+  readonly revision: number;
+  readonly position: number;
+  readonly type: string;
+  readonly contentType: string;
+  readonly createdMs: number;
+  readonly data: Buffer;
+  readonly metadata: Buffer;
+}

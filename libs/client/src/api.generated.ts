@@ -652,7 +652,7 @@ export interface paths {
         put?: never;
         /**
          * Create a document from a file, or change the one with the same `external_id`
-         * @description The body is the file, and `Content-Type` one of text/plain, text/markdown, text/html, application/json, application/pdf.
+         * @description The body is the file, and `Content-Type` one of text/plain, text/markdown, text/html, application/json, application/pdf, or `application/octet-stream`: then the ending of `name` and the content decide.
          */
         post: operations["uploadDocument"];
         delete?: never;
@@ -2048,6 +2048,8 @@ export interface components {
             crawl_stats: {
                 /** @description Of all responses, decoded */
                 bytes: number;
+                /** @description Of the texts that were found */
+                characters: number;
                 /** @description Pages that have a document of their own */
                 documents: number;
                 duplicates: number;
@@ -2057,6 +2059,10 @@ export interface components {
                 ended_by: string | null;
                 /** @description Pages that could not be read, by reason */
                 failures: {
+                    [key: string]: number;
+                };
+                /** @description Pages that were not learnt, by reason, such as `no_text` */
+                left_out: {
                     [key: string]: number;
                 };
                 /** @description Pages that were requested */
@@ -2070,6 +2076,8 @@ export interface components {
             };
             /** @default [] */
             crawled_urls: {
+                /** @description Of the text that was found; null for a PDF: its document says it */
+                characters: number | null;
                 document_id: string | null;
                 /** @description Why there is no document, or why it is that of an earlier scan */
                 error: string | null;
@@ -2178,6 +2186,11 @@ export interface components {
             version: string;
         };
         Document: {
+            /**
+             * @description Characters of text that were found; null until it is `Ready`
+             * @default null
+             */
+            characters: number | null;
             /** Format: date-time */
             created: string;
             /** @description The object that the document was created with as `data` */
@@ -2186,6 +2199,16 @@ export interface components {
             } | null;
             external_id: string | null;
             id: string;
+            /**
+             * @description What the knowledge graph did not learn: `no_text`, `pages_without_text` (pages of a PDF that hold only images), `pages_over_limit`, `text_over_limit`, `facts_over_limit`
+             * @default []
+             */
+            left_out: {
+                /** @description Of pages */
+                count: number | null;
+                /** @enum {string} */
+                what: "no_text" | "pages_without_text" | "pages_over_limit" | "text_over_limit" | "facts_over_limit";
+            }[];
             /** Format: date-time */
             modified: string;
             /** @default  */
@@ -9823,6 +9846,7 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": string;
+                "application/octet-stream": string;
                 "application/pdf": string;
                 "text/html": string;
                 "text/markdown": string;

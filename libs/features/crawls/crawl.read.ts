@@ -27,6 +27,7 @@ const crawledUrl = z.object({
   document_id: z.string().nullable(),
   outcome: z.enum(['read', 'unchanged', 'duplicate', 'gone', 'skipped', 'failed']),
   error: z.string().nullable().describe('Why there is no document, or why it is that of an earlier scan'),
+  characters: z.int().nullable().describe('Of the text that was found; null for a PDF: its document says it'),
 });
 
 const stats = z.object({
@@ -36,6 +37,8 @@ const stats = z.object({
   unchanged: z.int(),
   duplicates: z.int(),
   skipped: z.int(),
+  left_out: z.record(z.string(), z.int()).describe('Pages that were not learnt, by reason, such as `no_text`'),
+  characters: z.int().describe('Of the texts that were found'),
   failures: z.record(z.string(), z.int()).describe('Pages that could not be read, by reason'),
   bytes: z.int().describe('Of all responses, decoded'),
   pending: z.int().describe('URLs that were discovered and not visited'),
@@ -98,6 +101,7 @@ function resource(crawl: Crawl): z.infer<typeof crawlSchema> {
       document_id: page.documentId,
       outcome: page.outcome,
       error: isExplained(page) ? failureOfPage(page) : null,
+      characters: page.characters ?? null,
     })),
     website_metadata: crawl.website ?? {},
     error_details: crawl.failure,
@@ -134,11 +138,6 @@ export function statusLabel(crawl: Crawl): string {
 function statsOf(crawl: Crawl): z.infer<typeof stats> {
   const { pages } = crawl;
   const count = (outcome: CrawledPage['outcome']) => pages.filter((page) => page.outcome === outcome).length;
-  const failures: Record<string, number> = {};
-  for (const { outcome, reason } of pages) {
-    if (outcome === 'failed' || outcome === 'gone')
-      failures[reason ?? outcome] = (failures[reason ?? outcome] ?? 0) + 1;
-  }
   return {
     scan: crawl.scan,
     pages: fetchedPages(crawl),
@@ -146,12 +145,24 @@ function statsOf(crawl: Crawl): z.infer<typeof stats> {
     unchanged: count('unchanged'),
     duplicates: count('duplicate'),
     skipped: count('skipped'),
-    failures,
+    left_out: reasonsOf(pages, ['skipped']),
+    characters: pages.reduce((sum, page) => sum + (page.characters ?? 0), 0),
+    failures: reasonsOf(pages, ['failed', 'gone']),
     bytes: bytesOf(crawl),
     pending: crawl.pending.length,
     duration_ms: crawl.endedAt === null ? null : Date.parse(crawl.endedAt) - Date.parse(crawl.requestedAt),
     ended_by: crawl.endedBy,
   };
+}
+
+/** How many pages have each reason, among those of some outcomes. */
+function reasonsOf(pages: readonly CrawledPage[], outcomes: readonly CrawledPage['outcome'][]): Record<string, number> {
+  const counts = new Map<string, number>();
+  for (const { outcome, reason } of pages) {
+    const name = reason ?? outcome;
+    if (outcomes.includes(outcome)) counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return Object.fromEntries(counts);
 }
 
 export type CrawlFacets = {
@@ -170,7 +181,7 @@ export function urlFacet(url: string): string {
 
 export const crawlEntity = entity<CrawlState, CrawlEvent, CrawlFacets>({
   category: CRAWL,
-  version: 4,
+  version: 5,
   codec: crawlCodec,
   fold: crawlFold,
   resource,

@@ -38,6 +38,8 @@ const page = z.object({
   etag: z.string().nullable(),
   lastModified: z.string().nullable(),
   bytes: z.int(),
+  /** Of its readable text; null for files, which their documents count, and for pages that were not read. Older events lack it. */
+  characters: z.int().nullish(),
   /** Pages of the same site that it links to: indexes into the URLs of the scan in the order of their discovery. */
   links: z.array(z.int()),
 });

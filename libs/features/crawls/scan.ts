@@ -249,6 +249,7 @@ export class PageVisits {
       canonicalUrl: canonical === entry.url ? null : canonical,
       title: content.title,
       bytes: body.length,
+      characters: typeof content.body === 'string' ? content.body.trim().length : null,
       etag: hasLinks ? shortHeader(headers.get('etag')) : null,
       lastModified: hasLinks ? shortHeader(headers.get('last-modified')) : null,
       links,

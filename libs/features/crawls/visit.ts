@@ -5,8 +5,11 @@ import {
   type DocumentFacts,
   ExtractionError,
   type ExtractionPool,
+  isGeneric,
+  isPdf,
   MAX_DOCUMENT_BYTES,
   type Page,
+  shownType,
 } from '#libs/features/documents/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { type Fetched, type Fetcher, FetchError } from '#libs/platform/fetch/index.ts';
@@ -140,6 +143,7 @@ export function unread({ url, depth }: FoundUrl): CrawledPage {
     etag: null,
     lastModified: null,
     bytes: 0,
+    characters: null,
     links: [],
   };
 }
@@ -200,21 +204,12 @@ async function readContent(
   }
 }
 
-const PDF_START = 1_024;
-
-/** The declared type; where servers declare none that says something, what the content begins with. */
+/** The declared type, unless the content shows a PDF; where servers declare none that says something, what the content shows. */
 export function typeOf(contentType: string | null, body: Uint8Array): string {
   const declared = (contentType ?? '').split(';', 1)[0]!.trim().toLowerCase();
-  if (declared === 'application/x-pdf') return 'application/pdf';
-  if (
-    declared !== '' &&
-    !/^(?:application|binary)\/(?:x-)?(?:octet-stream|download|force-download|unknown)$/.test(declared)
-  )
-    return declared;
-  const start = Buffer.from(body.buffer, body.byteOffset, Math.min(body.length, PDF_START));
-  if (start.includes('%PDF-')) return 'application/pdf';
-  if (declared === '' || /^\s*<(?:!doctype html|html)/i.test(start.toString())) return 'text/html';
-  return start.includes(0) ? declared : 'text/plain';
+  if (declared === 'application/x-pdf' || isPdf(body)) return 'application/pdf';
+  if (declared === '') return 'text/html';
+  return isGeneric(declared) ? (shownType(body) ?? declared) : declared;
 }
 
 function contentOf(

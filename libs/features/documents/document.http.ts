@@ -167,8 +167,10 @@ function uploadRoute(app: HttpApp, replies: Replies, parts: DocumentRouteParts):
       ...writes({
         operationId: 'uploadDocument',
         summary: 'Create a document from a file, or change the one with the same `external_id`',
-        description: `The body is the file, and \`Content-Type\` one of ${CONTENT_TYPES.join(', ')}.`,
-        consumes: [...CONTENT_TYPES],
+        description:
+          `The body is the file, and \`Content-Type\` one of ${CONTENT_TYPES.join(', ')}, or \`application/octet-stream\`: ` +
+          'then the ending of `name` and the content decide.',
+        consumes: [...CONTENT_TYPES, 'application/octet-stream'],
         querystring: uploadQuery,
         body: uploadBody,
         response,
@@ -177,9 +179,9 @@ function uploadRoute(app: HttpApp, replies: Replies, parts: DocumentRouteParts):
     },
     async (request, reply) => {
       const { body, query } = request;
-      const contentType = contentTypeOf(request.headers['content-type']);
       if (!(body instanceof Uint8Array) || body.length === 0)
         throw invalid(['body'], 'Field required', null, 'missing');
+      const contentType = contentTypeOf(request.headers['content-type'], query.name, body);
       const { knowledge_graph, name, external_id } = query;
       await requireGraph(parts.knowledge, request.principal.organizationId, knowledge_graph, 'query');
       const content = { contentType, bytes: body };

@@ -7,7 +7,7 @@ import { HttpError, invalid, invalidBody, ValidationFailure } from '#libs/platfo
 
 import { MAX_DOCUMENT_BYTES } from './document.content.ts';
 import type { DocumentPut } from './document.read.ts';
-import { CONTENT_TYPES, type createDocumentBody } from './document.schemas.ts';
+import { CONTENT_TYPES, type createDocumentBody, fileTypeOf } from './document.schemas.ts';
 
 /** JSON escapes take at most as much again as most texts. */
 export const MAX_JSON_BYTES = 2 * MAX_DOCUMENT_BYTES + 64 * 1024;
@@ -79,15 +79,20 @@ function tooLarge(what: string): HttpError {
 /** Parsed from JSON by the server. */
 const jsonOf = (data: Record<string, unknown>) => data as NonNullable<DocumentPut['data']>;
 
-/** `type/subtype`, and the charset of texts. @throws ValidationFailure 422 for any other type */
-export function contentTypeOf(header: string | undefined): DocumentPut['contentType'] {
-  const parsed = mimeTypeOf(header);
-  const type = CONTENT_TYPES.find((known) => known === parsed?.essence);
-  if (type === undefined) {
+/**
+ * `type/subtype`, and the charset of texts.
+ *
+ * @param name of the file, if it is known
+ * @throws ValidationFailure 422 for a file that no document can be read from
+ */
+export function contentTypeOf(header: string | undefined, name: string, bytes: Uint8Array): DocumentPut['contentType'] {
+  const declared = mimeTypeOf(header);
+  const type = fileTypeOf(declared?.essence ?? '', name, bytes);
+  if (type === null) {
     const problem = `the content type of a document is one of ${CONTENT_TYPES.join(', ')}`;
     throw invalid(['header', 'content-type'], problem, header ?? null);
   }
-  const charset = parsed?.params.get('charset');
+  const charset = declared?.params.get('charset');
   return charset && type !== 'application/pdf' ? `${type};charset=${charset}` : type;
 }
 

@@ -33,11 +33,13 @@ const resource = (document: Document) => ({
   name: document.name,
   external_id: document.externalId,
   data: document.data,
+  characters: document.ingested?.characters ?? null,
+  left_out: document.ingested?.leftOut ?? [],
 });
 
 export const documentEntity = entity<DocumentState, DocumentEvent, DocumentFacets>({
   category: DOCUMENT,
-  version: 2,
+  version: 3,
   codec: documentCodec,
   fold: documentFold,
   resource,

@@ -27,6 +27,19 @@ const content = z.object({
   data: z.record(z.string(), z.json()).nullable(),
 });
 
+/** Why a part of the content, or all of it, gave no facts. */
+export const LEFT_OUT = [
+  'no_text',
+  'pages_without_text',
+  'pages_over_limit',
+  'text_over_limit',
+  'facts_over_limit',
+] as const;
+
+/** `count`: of pages. */
+const leftOut = z.object({ what: z.enum(LEFT_OUT), count: z.int().nullable() });
+export type LeftOut = z.infer<typeof leftOut>;
+
 export const documentCodec = defineEvents({
   /** Also for a document that was deleted: it then exists again, with new content. */
   'DocumentCreated.v1': content.extend({
@@ -42,8 +55,11 @@ export const documentCodec = defineEvents({
     nodes: z.int(),
     edges: z.int(),
     passages: z.int(),
-    /** The content has more facts than are extracted from one document. */
+    /** The content has more text or facts than are read from one document. */
     isTruncated: z.boolean(),
+    /** Of the text that facts were looked for in. Older events lack it and `leftOut`. */
+    characters: z.int().optional(),
+    leftOut: z.array(leftOut).optional(),
   }),
   'DocumentIngestionFailed.v1': z.object({ reason: z.string() }),
   'DocumentDeleted.v1': z.object({}),

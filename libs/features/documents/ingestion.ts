@@ -4,7 +4,7 @@ import { derivedId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 
 import type { DocumentContent } from './document.content.ts';
-import { type Document, type DocumentEvent, failed } from './document.ts';
+import { type Document, type DocumentEvent, failed, type LeftOut } from './document.ts';
 import { decodeText } from './extract/charset.ts';
 import {
   type Content,
@@ -12,6 +12,7 @@ import {
   type Extraction,
   ExtractionError,
   type ExtractionPool,
+  type PdfText,
 } from './extract/index.ts';
 
 export interface IngestionParts {
@@ -45,7 +46,7 @@ export async function ingest(
 ): Promise<DocumentEvent> {
   const { id, knowledgeGraph: graphId, contentRevision } = document;
   if (graphId === null) throw new TypeError(`the document ${id} has no graph`);
-  let extraction: Extraction;
+  let extraction: Read;
   try {
     extraction = extracted(document, attempt) ?? (await extract(document, content, pool, attempt));
   } catch (error) {
@@ -58,9 +59,25 @@ export async function ingest(
   if (contentRevision > 0) {
     await knowledge.withdraw(commandOf(document, 'withdraw', attempt), graphId, id, contentRevision);
   }
-  const { nodes, edges, passages, truncated: isTruncated } = extraction;
-  const counts = { nodes: nodes.length, edges: edges.length, passages: passages.length, isTruncated };
-  return { type: 'DocumentIngested.v1', data: counts };
+  const { nodes, edges, passages, characters } = extraction;
+  const counts = { nodes: nodes.length, edges: edges.length, passages: passages.length, characters };
+  const leftOut = leftOutOf(extraction);
+  const isTruncated = leftOut.some(({ what }) => what.endsWith('_over_limit'));
+  return { type: 'DocumentIngested.v1', data: { ...counts, isTruncated, leftOut } };
+}
+
+type Read = Extraction & { readonly pdf?: PdfText };
+
+function leftOutOf({ characters, truncated, pdf }: Read): LeftOut[] {
+  const leftOut: LeftOut[] = characters === 0 ? [{ what: 'no_text', count: null }] : [];
+  if (pdf !== undefined) {
+    const { all, read, withoutText } = pdf.pages;
+    if (withoutText > 0) leftOut.push({ what: 'pages_without_text', count: withoutText });
+    if (read < all) leftOut.push({ what: 'pages_over_limit', count: all - read });
+    else if (pdf.truncated) leftOut.push({ what: 'text_over_limit', count: null });
+  }
+  if (truncated) leftOut.push({ what: 'facts_over_limit', count: null });
+  return leftOut;
 }
 
 /** Namespace of the ids of commands. Part of the storage format: never change it. */
@@ -92,7 +109,7 @@ async function extract(
   { body, structured }: DocumentContent,
   pool: IngestionParts['pool'],
   { context: { organizationId }, signal }: Attempt,
-): Promise<Extraction> {
+): Promise<Read> {
   const content = { documentId: id, name, url };
   const options = { organizationId, signal };
   switch (contentType.split(';')[0]) {
@@ -103,10 +120,11 @@ async function extract(
       return pool.extractFacts({ ...content, ...read, structured: page.structured }, options);
     }
     case 'application/pdf': {
-      const { title, text, truncated } = await pool.readPdf(body, options);
+      const pdf = await pool.readPdf(body, options);
+      const { title, text, characters } = pdf;
       const read = { name: name || (title ?? ''), contentType: 'text/markdown', text } as const;
       const extraction = await pool.extractFacts({ ...content, ...read }, options);
-      return { ...extraction, truncated: truncated || extraction.truncated };
+      return { ...extraction, characters, pdf };
     }
     default: {
       const { text } = decodeText(body, contentType);

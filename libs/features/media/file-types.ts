@@ -1,3 +1,5 @@
+import { isPdf } from '#libs/features/documents/extract/index.ts';
+
 import type { FileType } from './media.ts';
 
 /** What `file-type` found in the content; undefined for texts and unknown formats. */
@@ -43,14 +45,9 @@ const PREAMBLE = /^(?:\uFEFF|\s|<!--[^]*?-->|<\?xml[^]*?\?>|<!doctype(?![^>]*\b(
 const HTML =
   /^<(?:!doctype\s+html|(?:html|head|body|script|iframe|h1|div|font|table|a|style|title|b|br|p|meta|link|main|article)[\s/>])/i;
 const SVG = /^<(?:!doctype\s+svg|(?:\w{1,20}:)?svg[\s/>])/i;
-const BYTES_OF_PDF = '%PDF-';
-/** Readers of PDF look for its signature in as many bytes. */
-const PDF_START = 1_024;
-
 /** A text is what it begins with: a manual of HTML mentions elements, and is a text. */
 function markupOf(start: Uint8Array): Detected | null {
-  if (Buffer.from(start.subarray(0, PDF_START)).includes(BYTES_OF_PDF) && /^\W*%PDF-/.test(latinOf(start)))
-    return { mime: 'application/pdf', ext: 'pdf' };
+  if (isPdf(start)) return { mime: 'application/pdf', ext: 'pdf' };
   const text = textOf(start);
   if (text === null) return null;
   const first = text.replace(PREAMBLE, '');
@@ -58,10 +55,6 @@ function markupOf(start: Uint8Array): Detected | null {
   if (HTML.test(first)) return { mime: 'text/html', ext: 'html' };
   if (/^\uFEFF?\s*<\?xml\s/i.test(text)) return { mime: 'application/xml', ext: 'xml' };
   return { mime: 'text/plain', ext: 'txt' };
-}
-
-function latinOf(start: Uint8Array): string {
-  return new TextDecoder('latin1').decode(start.subarray(0, PDF_START));
 }
 
 /** As UTF-16 with its mark, else as UTF-8 or a legacy charset; null for what has control characters that texts lack. */

@@ -46,7 +46,7 @@ async function firstPage(document: PDFiumDocument, previewPath: string): Promise
   if (pages === 0 || !(Math.min(originalWidth, originalHeight) > 0)) throw new InspectionError('the PDF has no pages');
   const size = (points: number): number => Math.max(1, Math.round((points * PREVIEW_PIXELS) / longest));
   const [width, height] = [size(originalWidth), size(originalHeight)];
-  const { data } = await page.render({ render: 'bitmap', width, height });
+  const { data } = await page.render({ render: 'bitmap', width, height, renderFormFields: true });
   const preview = await writePixels(data, width, height, previewPath);
   const measures = {
     ...NOT_MEASURED,

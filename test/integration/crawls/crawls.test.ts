@@ -106,6 +106,9 @@ describe('a crawl', () => {
       crawled_urls: [{ url: `${site.origin}/`, status: 200, title: 'Start', document_id: expect.any(String) }],
     });
     expect(crawl.crawl_stats.bytes).toBeGreaterThan(100);
+    const { characters } = await api.settled(documentOf(crawl, '/'));
+    expect(characters).toBeGreaterThan(10);
+    expect([crawl.crawl_stats.characters, crawl.crawled_urls[0].characters]).toEqual([characters, characters]);
     expect(crawl.crawl_stats.duration_ms).toBeGreaterThanOrEqual(0);
     expect(Date.parse(crawl.last_scan_date)).toBeGreaterThanOrEqual(Date.parse(crawl.created));
     expect(site.requests).toEqual(['/']);
@@ -183,7 +186,7 @@ describe('a crawl', () => {
     publish({ '/': paths });
     for (const path of paths) site.pages.set(path, image);
     const crawl = await crawled({ scan_depth: 2, knowledge_graph: null });
-    expect(crawl.crawl_stats).toMatchObject({ pages: 21, skipped: 20 });
+    expect(crawl.crawl_stats).toMatchObject({ pages: 21, skipped: 20, left_out: { unsupported_type: 20 } });
     const steps = (await api.events(`crawl-${crawl.id}`)).filter(({ type }) => type === 'PagesCrawled.v1');
     // Two are enough; eight are under way by then.
     for (const { data } of steps) expect(data.pages.length).toBeLessThanOrEqual(10);

@@ -47,12 +47,14 @@ describe('a document', () => {
       modified: expect.any(String),
       status: 'Queued',
       name: 'Ada',
+      characters: null,
+      left_out: [],
       external_id: null,
       data: null,
     });
     expect(created.headers['etag']).toBe('"0"');
     const ready = await documents.settled(id);
-    expect(ready).toEqual({ ...created.json, status: 'Ready', modified: expect.any(String) });
+    expect(ready).toEqual({ ...created.json, status: 'Ready', characters: 23, modified: expect.any(String) });
     const { learnt } = await factsOf(id);
     expect(learnt.map(({ data }) => data.source)).toEqual([{ documentId: id, revision: 0, name: 'Ada', url: null }]);
     expect(JSON.stringify(learnt)).toContain('She wrote notes.');
@@ -270,6 +272,19 @@ describe('PDF files', () => {
     expect(JSON.stringify((await factsOf(json.id)).learnt)).toContain('Vacation is 30 days');
   });
 
+  it('say how much text was found, and how many pages hold none', async () => {
+    const twoPages = pdf('Vacation is 30 days').replace('[3 0 R]/Count 1', '[3 0 R 6 0 R]/Count 2');
+    const empty = '6 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]>>endobj\ntrailer';
+    const file = Buffer.from(twoPages.replace('trailer', empty));
+    const { json } = await documents.upload({ knowledge_graph: graph }, file, 'application/octet-stream');
+    expect(json).toMatchObject({ characters: null, left_out: [] });
+    expect(await documents.settled(json.id)).toMatchObject({
+      status: 'Ready',
+      characters: 19,
+      left_out: [{ what: 'pages_without_text', count: 1 }],
+    });
+  });
+
   it('that are encrypted fail with the reason', async () => {
     const zeros = '0'.repeat(64);
     const encryption = `/Encrypt<</Filter/Standard/V 1/R 2/P -4/O<${zeros}>/U<${zeros}>>>/ID[<00><00>]`;
@@ -279,6 +294,25 @@ describe('PDF files', () => {
       'application/pdf',
     );
     expect(await documents.settled(json.id)).toMatchObject({ status: 'Failed: The PDF is protected by a password' });
+  });
+});
+
+describe('files of a type that says nothing', () => {
+  it.each([
+    ['notes.md', '# Heading\n\ntext', /^text\/markdown$/],
+    ['page', '<!doctype html><p>text', /^text\/html$/],
+    ['notes', 'text', /^text\/plain$/],
+  ])('are read as their name or content says: %s', async (name, file, type) => {
+    const given = { knowledge_graph: graph, name };
+    const { json } = await documents.upload(given, Buffer.from(file), 'application/octet-stream');
+    expect(await documents.settled(json.id)).toMatchObject({ status: 'Ready', left_out: [] });
+    expect((await contentOf(json.id)).headers.get('content-type')).toMatch(type);
+  });
+
+  it('say that they hold no text', async () => {
+    const { json } = await documents.upload({ knowledge_graph: graph }, Buffer.from('<html><img src=a>'), 'text/html');
+    const left_out = [{ what: 'no_text', count: null }];
+    expect(await documents.settled(json.id)).toMatchObject({ status: 'Ready', characters: 0, left_out });
   });
 });
 

@@ -99,6 +99,8 @@ export interface Extraction {
   readonly edges: readonly ExtractedEdge[];
   /** The document holds more than the limits allow. */
   readonly truncated: boolean;
+  /** Of the text that facts were looked for in. */
+  readonly characters: number;
 }
 
 /** The facts of a content, and the document that they were extracted for. */
@@ -115,6 +117,9 @@ export interface PdfText {
   readonly title: string | null;
   /** Markdown with a heading for each page. */
   readonly text: string;
+  readonly pages: { readonly all: number; readonly read: number; readonly withoutText: number };
+  /** Of the lines of the pages. */
+  readonly characters: number;
   readonly truncated: boolean;
 }
 

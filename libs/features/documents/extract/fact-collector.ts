@@ -113,7 +113,7 @@ export class FactCollector {
     );
   }
 
-  extraction(): Extraction {
+  extraction(): Omit<Extraction, 'characters'> {
     return {
       passages: [...this.#passages.map(({ text }) => text), ...this.#lines],
       nodes: [...this.#nodes.values()],

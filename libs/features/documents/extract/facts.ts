@@ -24,7 +24,7 @@ export function extractFacts(content: Content): Extraction {
     addLists(facts, section);
   }
   addLinks(facts, content);
-  return facts.extraction();
+  return { ...facts.extraction(), characters: content.text.trim().length };
 }
 
 /** Reads a page, and extracts the facts of the document that it gives: with the title as its name. */

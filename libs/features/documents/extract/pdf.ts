@@ -2,6 +2,7 @@ import { getDocumentProxy, getMeta } from 'unpdf';
 import { admitText } from '#libs/kernel/text.ts';
 
 import { ExtractionError, type PdfText } from './extraction.ts';
+import { asText, withoutInvisible } from './plain-text.ts';
 
 /** Pages beyond these are left out. */
 const MAX_PAGES = 500;
@@ -9,8 +10,11 @@ const MAX_PAGES = 500;
 const MAX_TEXT = 5 * 1024 * 1024;
 const MAX_TITLE = 1_000;
 
+type PdfPage = Awaited<ReturnType<Awaited<ReturnType<typeof getDocumentProxy>>['getPage']>>;
+
 /**
- * Text of a PDF: a heading for each page, and its lines under it. Pages that hold only images have no text.
+ * Text of a PDF: a heading for each page, its lines under it, and the values of its forms. Pages that hold only images have
+ * no text.
  *
  * @throws ExtractionError `encrypted` or `unreadable`
  */
@@ -20,30 +24,107 @@ export async function readPdf(bytes: Uint8Array): Promise<PdfText> {
     throw failureOf(error);
   });
   try {
-    const pages: string[] = [];
-    let length = 0;
-    for (let number = 1; number <= Math.min(pdf.numPages, MAX_PAGES) && length < MAX_TEXT; number += 1) {
-      const page = await pdf.getPage(number);
-      const { items } = await page.getTextContent();
-      const lines = items.map((item) => ('str' in item ? item.str + (item.hasEOL ? '\n' : '') : '')).join('');
-      page.cleanup();
-      const text = lines
-        .replace(/[^\S\n]+/g, ' ')
-        .replace(/ ?\n ?/g, '\n')
-        .trim();
-      if (text !== '') pages.push(`## Page ${number}\n\n${text}`);
+    const pages = new Map<number, string>();
+    let [length, read] = [0, 0];
+    while (read < Math.min(pdf.numPages, MAX_PAGES) && length < MAX_TEXT) {
+      read += 1;
+      const text = await textOf(await pdf.getPage(read));
+      if (text !== '') pages.set(read, text);
       length += text.length;
     }
+    const words = wordsOf(pages.values());
+    const parts = [...pages].map(
+      ([number, text]) => `## Page ${number}\n\n${asText(withWholeWords(text, words), { hasItems: true })}`,
+    );
     return {
       title: await titleOf(pdf),
-      text: admitText(pages.join('\n\n'), MAX_TEXT),
-      truncated: pdf.numPages > MAX_PAGES || length > MAX_TEXT,
+      text: admitText(parts.join('\n\n'), MAX_TEXT),
+      pages: { all: pdf.numPages, read, withoutText: read - pages.size },
+      characters: Math.min(length, MAX_TEXT),
+      truncated: read < pdf.numPages || length > MAX_TEXT,
     };
   } catch (error) {
     throw failureOf(error);
   } finally {
     await pdf.loadingTask.destroy();
   }
+}
+
+async function textOf(page: PdfPage): Promise<string> {
+  const { items } = await page.getTextContent();
+  const lines = items.map((item) => ('str' in item ? item.str + (item.hasEOL ? '\n' : '') : '')).join('');
+  const values = (await page.getAnnotations()).flatMap(valueOf);
+  page.cleanup();
+  return [lines, ...values]
+    .join('\n')
+    .replace(/[^\S\n]+/g, ' ')
+    .replace(/ ?\n ?/g, '\n')
+    .trim();
+}
+
+/** Members of annotations that are read here. @see the type of `getAnnotations` in pdf.js, which leaves them open */
+interface Annotation {
+  readonly subtype?: string;
+  readonly hidden?: boolean;
+  readonly contentsObj?: { readonly str?: string };
+  readonly fieldName?: string;
+  readonly alternativeText?: string;
+  readonly fieldValue?: unknown;
+  readonly password?: boolean;
+  readonly pushButton?: boolean;
+  readonly checkBox?: boolean;
+  readonly exportValue?: string;
+  readonly radioButton?: boolean;
+  readonly buttonValue?: string;
+}
+
+/** What a reader of the page sees in a field of a form, or in a text that was typed onto the page. */
+function valueOf(annotation: Annotation): string[] {
+  const { subtype, hidden, contentsObj } = annotation;
+  if (hidden === true) return [];
+  const text = subtype === 'FreeText' ? (contentsObj?.str ?? '') : subtype === 'Widget' ? fieldText(annotation) : '';
+  return text.trim() === '' ? [] : [text.trim().replace(/\s*[\r\n]\s*/g, ' ')];
+}
+
+/** `Name: value`; empty for a field without a value, and for passwords and buttons. */
+function fieldText(field: Annotation): string {
+  const { fieldValue: value } = field;
+  const isUnset =
+    field.password === true ||
+    field.pushButton === true ||
+    (field.checkBox === true && value !== field.exportValue) ||
+    (field.radioButton === true && value !== field.buttonValue);
+  const values = (Array.isArray(value) ? value : [value]).filter((one) => typeof one === 'string' && one.trim() !== '');
+  if (isUnset || values.length === 0) return '';
+  const name = (field.alternativeText || field.fieldName || '').trim();
+  return (name === '' ? '' : `${name}: `) + values.join(', ');
+}
+
+/** Words, also with hyphens inside, in lower case. */
+function wordsOf(texts: Iterable<string>): Set<string> {
+  const words = new Set<string>();
+  for (const text of texts) {
+    for (const [word] of withoutInvisible(text).matchAll(/[\p{L}\p{M}]+(?:[-‐][\p{L}\p{M}]+)*/gu))
+      words.add(keyOf(word));
+  }
+  return words;
+}
+
+const keyOf = (word: string): string => word.replaceAll('‐', '-').toLowerCase();
+
+/**
+ * Joins words that a line end divides. A hyphen stays if the word is written with it elsewhere, and where no word is
+ * divided at a hyphen: after a capital letter or a digit, and before these.
+ */
+function withWholeWords(text: string, words: ReadonlySet<string>): string {
+  const joined = text
+    .replace(/\u00AD\n(?=\p{L})/gu, '')
+    .replace(/([\p{L}\p{M}\p{N}]+)[-‐]\n([\p{L}\p{M}\p{N}]+)/gu, (_, before: string, after: string) => {
+      const isDivided = /^.+\p{Ll}\p{M}*$/u.test(before) && /^\p{Ll}/u.test(after);
+      const isCompound = words.has(keyOf(`${before}-${after}`)) && !words.has(keyOf(before + after));
+      return isDivided && !isCompound ? before + after : `${before}-${after}`;
+    });
+  return withoutInvisible(joined);
 }
 
 async function titleOf(pdf: Parameters<typeof getMeta>[0]): Promise<string | null> {

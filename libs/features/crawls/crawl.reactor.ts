@@ -6,7 +6,15 @@ import { type Process, reactor } from '#libs/platform/reactors/index.ts';
 import type { StoreClock } from '#libs/platform/eventstore/index.ts';
 
 import { failureOfPage } from './crawl.failures.ts';
-import { allDocuments, type Crawl, type CrawlEvent, type CrawlState, hasEnded, removableDocuments } from './crawl.ts';
+import {
+  afterPages,
+  allDocuments,
+  type Crawl,
+  type CrawlEvent,
+  type CrawlState,
+  hasEnded,
+  removableDocuments,
+} from './crawl.ts';
 import { crawlEntity } from './crawl.read.ts';
 import type { StepPart } from './decided-pages.ts';
 import { BUDGET, endOf, fetchedPages, siteOf } from './frontier.ts';
@@ -62,7 +70,11 @@ async function start(
 ): Promise<readonly CrawlEvent[]> {
   const { scan, url } = crawl;
   const visits = new PageVisits(crawl, process, tools);
-  if (await isWithoutGraph(tools, crawl, process)) return [await endWithoutGraph(crawl, visits)];
+  if (await isWithoutGraph(tools, crawl, process)) {
+    const end = endWithoutGraph(crawl);
+    await visits.remove(end.data.removed);
+    return [end];
+  }
   const robots = await visits.robotsOf(url);
   const refusal = robots.problem ?? (allows(robots, url) ? null : `robots.txt does not allow ${url}`);
   if (refusal !== null) {
@@ -76,7 +88,7 @@ async function start(
     const { signal } = process;
     visits.discovery.add(await readSitemaps(tools.fetcher, visits.sitemaps, { site, signal, limit: 3_000 }), 1);
   }
-  const events = await outcome(tools, { ...crawl, site }, process, visits);
+  const events = await eventsOfStep(tools, { ...crawl, site }, process, visits);
   return [{ type: 'CrawlStarted.v1', data: { scan, site } }, ...events];
 }
 
@@ -88,21 +100,13 @@ async function isWithoutGraph(
   return knowledgeGraph !== null && (await knowledge.graph(organizationId, knowledgeGraph)) === null;
 }
 
-/** The documents of a graph are deleted with it; those that the crawl has written meanwhile are deleted here. */
-async function endWithoutGraph(crawl: Crawl, visits: PageVisits): Promise<CrawlEvent> {
-  const removed = allDocuments(crawl);
-  await visits.remove(removed);
-  const reason = 'the knowledge graph was deleted';
-  return { type: 'CrawlFailed.v1', data: { scan: crawl.scan, reason, removed } };
-}
-
 async function advance(
   tools: CrawlTools,
   crawl: Crawl,
   process: Process<CrawlState, CrawlEvent>,
 ): Promise<readonly CrawlEvent[]> {
   const visits = new PageVisits(crawl, process, tools);
-  if (endOf(crawl, elapsedMs(tools, crawl)) !== null) return outcome(tools, crawl, process, visits);
+  if (endOf(crawl, elapsedMs(tools, crawl)) !== null) return eventsOfStep(tools, crawl, process, visits);
   const until = performance.now() + STEP.timeMs;
   const most = crawl.maxPages - fetchedPages(crawl);
   let recorded = crawl;
@@ -121,7 +125,7 @@ async function advance(
   await visits.end();
   prepareSearch(tools, crawl);
   // Another crawl has the turns of the site: the step is tried again.
-  return visits.pages.count === 0 ? [] : outcome(tools, recorded, process, visits);
+  return visits.pages.count === 0 ? [] : eventsOfStep(tools, recorded, process, visits);
 }
 
 /** Records pages while the step continues. @returns the crawl with them */
@@ -158,34 +162,43 @@ async function robotsEvents(
 }
 
 /** The events of a step, with the end of the scan if there is nothing left to visit. */
-async function outcome(
+async function eventsOfStep(
   tools: CrawlTools,
   crawl: Crawl,
   process: Process<CrawlState, CrawlEvent>,
   visits: PageVisits,
 ): Promise<CrawlEvent[]> {
-  const { website, pages: decided } = visits;
-  const { pages, found } = decided.take();
-  const { scan } = crawl;
+  // 1. What was read.
+  const read = visits.pages.take();
   const events = await robotsEvents(crawl, process, visits);
-  if (decided.count > 0) events.push({ type: 'PagesCrawled.v1', data: { scan, pages, found, website } });
-  const after: Crawl = {
-    ...crawl,
-    pages: [...crawl.pages, ...pages],
-    pending: [...crawl.pending.slice(pages.length), ...found],
-  };
-  // Asked last: documents of this step may have come after the deletion.
-  if (await isWithoutGraph(tools, crawl, process)) return [...events, await endWithoutGraph(after, visits)];
-  const endedBy = endOf(after, elapsedMs(tools, crawl));
-  if (endedBy === null) return events;
-  const [first] = after.pages;
-  const hasRead = after.pages.some(({ documentId, outcome }) => documentId !== null && outcome !== 'failed');
-  const isWhole = hasRead && (endedBy === 'all_pages' || endedBy === 'max_pages');
-  const removed = removableDocuments(after, isWhole);
-  await visits.remove(removed);
-  const end: CrawlEvent =
-    hasRead || first === undefined
-      ? { type: 'CrawlCompleted.v1', data: { scan, endedBy, removed } }
-      : { type: 'CrawlFailed.v1', data: { scan, reason: failureOfPage(first), removed } };
+  if (visits.pages.count > 0) {
+    events.push({ type: 'PagesCrawled.v1', data: { scan: crawl.scan, ...read, website: visits.website } });
+  }
+  // 2. The end, if there is one. The graph is looked up last: documents of this step may have come after its deletion.
+  const after: Crawl = { ...crawl, ...afterPages(crawl, read) };
+  const end = (await isWithoutGraph(tools, crawl, process)) ? endWithoutGraph(after) : endOfScan(tools, after);
+  if (end === null) return events;
+  // 3. Documents are removed before the end says so: a step that fails here is repeated.
+  await visits.remove(end.data.removed);
   return [...events, end];
+}
+
+type End = Extract<CrawlEvent, { type: 'CrawlCompleted.v1' | 'CrawlFailed.v1' }>;
+
+/** The documents of a graph are deleted with it; those that the crawl has written meanwhile are removed with this end. */
+function endWithoutGraph(crawl: Crawl): End {
+  const reason = 'the knowledge graph was deleted';
+  return { type: 'CrawlFailed.v1', data: { scan: crawl.scan, reason, removed: allDocuments(crawl) } };
+}
+
+function endOfScan(tools: CrawlTools, crawl: Crawl): End | null {
+  const endedBy = endOf(crawl, elapsedMs(tools, crawl));
+  if (endedBy === null) return null;
+  const { scan, pages } = crawl;
+  const hasRead = pages.some(({ documentId, outcome }) => documentId !== null && outcome !== 'failed');
+  const isWhole = hasRead && (endedBy === 'all_pages' || endedBy === 'max_pages');
+  const removed = removableDocuments(crawl, isWhole);
+  const [first] = pages;
+  if (hasRead || first === undefined) return { type: 'CrawlCompleted.v1', data: { scan, endedBy, removed } };
+  return { type: 'CrawlFailed.v1', data: { scan, reason: failureOfPage(first), removed } };
 }

@@ -203,11 +203,7 @@ function changes(crawl: Crawl, event: StreamEvent<CrawlEvent>): Partial<Crawl> {
     }
     case 'PagesVisited.v1':
     case 'PagesCrawled.v1':
-      return {
-        pages: [...crawl.pages, ...event.data.pages],
-        pending: [...crawl.pending.slice(event.data.pages.length), ...event.data.found],
-        website: event.data.website ?? crawl.website,
-      };
+      return { ...afterPages(crawl, event.data), website: event.data.website ?? crawl.website };
     case 'CrawlCompleted.v1':
       return { phase: 'completed', endedAt: at, endedBy: event.data.endedBy, ...without(crawl, event.data.removed) };
     case 'CrawlFailed.v1':
@@ -217,6 +213,17 @@ function changes(crawl: Crawl, event: StreamEvent<CrawlEvent>): Partial<Crawl> {
     case 'CrawlDeactivated.v1':
       return { isActive: false };
   }
+}
+
+/** The pages that a crawl has visited once these are recorded, which were its next pending ones, and those that remain. */
+export function afterPages(
+  crawl: Crawl,
+  { pages, found }: { readonly pages: readonly CrawledPage[]; readonly found: readonly FoundUrl[] },
+): Pick<Crawl, 'pages' | 'pending'> {
+  return {
+    pages: [...crawl.pages, ...pages],
+    pending: [...crawl.pending.slice(pages.length), ...found],
+  };
 }
 
 function without({ pages, previous }: Crawl, removed: readonly EntityId[]): Pick<Crawl, 'pages' | 'previous'> {

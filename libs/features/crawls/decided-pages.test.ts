@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 
 import type { CrawledPage, FoundUrl } from './crawl.ts';
 import { DecidedPages } from './decided-pages.ts';
-import { unread } from './visit.ts';
+import { unvisitedPage } from './visit.ts';
 
-const page = (path: string): CrawledPage => unread({ url: `https://example.org${path}`, depth: 2 });
+const page = (path: string): CrawledPage => unvisitedPage({ url: `https://example.org${path}`, depth: 2 });
 const pathsOf = (pages: readonly CrawledPage[] = []) => pages.map(({ url }) => new URL(url).pathname);
 const numbered = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `/${from + index}`);
 

@@ -17,10 +17,10 @@ import { allows } from './robots.ts';
 import { readSiteRules } from './site-rules.ts';
 import {
   bytesOf,
-  nothing,
+  withoutContent,
   type PageContent,
   RedirectRefused,
-  unread,
+  unvisitedPage,
   visit,
   type Visit,
   type VisitTools,
@@ -96,13 +96,14 @@ export class PageVisits {
   async begin(entry: FoundUrl, maxWaitMs: number): Promise<boolean | null> {
     const known = this.#known.at(entry.url);
     if (known !== undefined) {
-      this.#decide(entry, Promise.resolve({ ...nothing('duplicate', 'known'), documentId: known.documentId }));
+      this.#decide(entry, Promise.resolve({ ...withoutContent('duplicate', 'known'), documentId: known.documentId }));
       return false;
     }
     const robots = await this.robotsOf(entry.url);
     if (!allows(robots, entry.url)) {
       // What its robots.txt says is not known this time: the page may be allowed the next time.
-      const refused = robots.problem === null ? nothing('skipped', 'robots') : nothing('failed', 'robots_unreadable');
+      const refused =
+        robots.problem === null ? withoutContent('skipped', 'robots') : withoutContent('failed', 'robots_unreadable');
       this.#decide(entry, Promise.resolve(refused));
       return false;
     }
@@ -207,14 +208,15 @@ export class PageVisits {
       case 'content':
         return this.#contentPage(entry, visited);
       case 'unchanged': {
-        if (previous === undefined) return { ...unread(entry), outcome: 'failed', reason: 'http_304', status: 304 };
+        if (previous === undefined)
+          return { ...unvisitedPage(entry), outcome: 'failed', reason: 'http_304', status: 304 };
         if (entry.depth === 1) this.finalUrl = previous.canonicalUrl ?? entry.url;
         const links = this.#linksOf(previous, entry);
         return { ...previous, ...entry, outcome: 'unchanged', reason: null, status: visited.status, bytes: 0, links };
       }
       case 'nothing': {
         const { kind: _kind, ...rest } = visited;
-        const page = { ...unread(entry), ...rest };
+        const page = { ...unvisitedPage(entry), ...rest };
         if (page.outcome !== 'failed' || previous === undefined) return page;
         // What could not be read this time may be there the next time, and so may the pages that it linked to.
         const { documentId, hash, title } = previous;
@@ -244,7 +246,7 @@ export class PageVisits {
     const hasLinks = (isWhole && content.hasAllLinks) || entry.depth >= this.#crawl.scanDepth;
     const canonical = this.#canonicalOf(url, content);
     const page: CrawledPage = {
-      ...unread(entry),
+      ...unvisitedPage(entry),
       status,
       canonicalUrl: canonical === entry.url ? null : canonical,
       title: content.title,

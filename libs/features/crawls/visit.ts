@@ -115,21 +115,22 @@ export async function visit(tools: VisitTools, url: string, options: VisitOption
     signal.throwIfAborted();
     if (error instanceof RedirectRefused) {
       const { outcome, reason, documentId } = error;
-      return { ...nothing(outcome, reason), documentId };
+      return { ...withoutContent(outcome, reason), documentId };
     }
-    if (error instanceof FetchError) return { ...nothing('failed', error.reason), bytes: error.bytes };
-    if (error instanceof ExtractionError && error.reason !== 'closed') return nothing('failed', 'unreadable', response);
+    if (error instanceof FetchError) return { ...withoutContent('failed', error.reason), bytes: error.bytes };
+    if (error instanceof ExtractionError && error.reason !== 'closed')
+      return withoutContent('failed', 'unreadable', response);
     throw error;
   }
 }
 
-export function nothing(outcome: NoContent['outcome'], reason: string, response?: Fetched): NoContent {
+export function withoutContent(outcome: NoContent['outcome'], reason: string, response?: Fetched): NoContent {
   const { status = null, body } = response ?? {};
   return { kind: 'nothing', outcome, reason, status, bytes: body?.length ?? 0, documentId: null };
 }
 
-/** A page of which nothing is known but where it is. */
-export function unread({ url, depth }: FoundUrl): CrawledPage {
+/** A page of which only the place is known. */
+export function unvisitedPage({ url, depth }: FoundUrl): CrawledPage {
   return {
     url,
     depth,
@@ -157,10 +158,12 @@ function headersOf({ etag, lastModified }: VisitOptions['validators'] = { etag: 
 
 async function readResponse(tools: VisitTools, response: Fetched, options: VisitOptions): Promise<Visit> {
   const { status } = response;
-  if (status === 404 || status === 410) return nothing('gone', 'not_found', response);
-  if (status < 200 || status > 299) return nothing('failed', `http_${status}`, response);
+  if (status === 404 || status === 410) return withoutContent('gone', 'not_found', response);
+  if (status < 200 || status > 299) return withoutContent('failed', `http_${status}`, response);
   const content = await readContent(tools, response, options);
-  return content === null ? nothing('skipped', 'unsupported_type', response) : { kind: 'content', response, content };
+  return content === null
+    ? withoutContent('skipped', 'unsupported_type', response)
+    : { kind: 'content', response, content };
 }
 
 /** @returns null for content that is neither a page nor text */

@@ -13,7 +13,7 @@ import {
   HttpError,
   invalid,
   notFound,
-  Places,
+  ConcurrencyLimit,
   refuseCompression,
   refuseIfMatch,
   routesTagged,
@@ -24,8 +24,7 @@ import { withAddresses } from './media.files.ts';
 import { ofOwnUpload, UPLOADED_TO_CHANNEL } from './media.members.ts';
 import type { MediaItems } from './media.read.ts';
 import { mediaSchema, uploadQuery } from './media.schemas.ts';
-import { otherOffset, quotaExceeded, tooLarge } from './upload.errors.ts';
-import { sendState, sendStateHeaders } from './upload.replies.ts';
+import { otherOffset, quotaExceeded, sendState, sendStateHeaders, tooLarge } from './upload.replies.ts';
 import { fileBody, PART_TYPE, patchHeaders, postHeaders, uploadParams, uploadSchema } from './upload.schemas.ts';
 import type { UploadQuota } from './upload-quota.ts';
 import {
@@ -51,7 +50,7 @@ const TUS_VERSION = '1.0.0';
 
 /** Whole uploads in one request, and resumable ones by tus 1.0.0 with the extensions creation, expiration and termination. */
 export function uploadRoutes(app: HttpApp, parts: UploadRouteParts): void {
-  const places = new Places({
+  const concurrent = new ConcurrencyLimit({
     max: 500,
     maxOfKey: 50,
     refusal: () => new HttpError(429, 'too_many_uploads', 'Too many uploads at the same time', { 'retry-after': '5' }),
@@ -61,7 +60,7 @@ export function uploadRoutes(app: HttpApp, parts: UploadRouteParts): void {
     files.addHook('preParsing', beginTus);
     files.addHook('preParsing', async (request, reply) => {
       if (request.method === 'POST' || request.method === 'PATCH')
-        releases.set(request, places.takeUntilEnd(request.principal.keyId, reply.raw));
+        releases.set(request, concurrent.takeUntilEnd(request.principal.keyId, reply.raw));
     });
     // What still arrives of a refused upload is discarded, and takes no place of another.
     files.addHook('onSend', async (request) => releases.get(request)?.());

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { type Blob, type BlobStore, rereading } from '#libs/platform/blobs/index.ts';
+import { type Blob, type BlobStore, BlobTooLarge, rereading } from '#libs/platform/blobs/index.ts';
 import { FunctionLibrary, type RedisClient } from '#libs/platform/redis/index.ts';
 
-import { PartReader } from './part-reader.ts';
 import { uploadKey } from './uploads.keys.ts';
 
 /** Of an upload, and of a file that is fetched. */
@@ -192,5 +191,55 @@ export class Uploads {
   async #call(name: 'begin' | 'add', key: string, args: readonly (string | number)[]): Promise<unknown> {
     const [reply] = await this.#functions.callAll([{ name: `parley_uploads_${name}_v1`, keys: [key], args }]);
     return reply;
+  }
+}
+
+/** Divides a content into parts. A content that fails ends there, and `throwFailure` says so afterwards. */
+class PartReader {
+  readonly #source: AsyncIterator<Uint8Array>;
+  readonly #maxBytes: number;
+  #bytes = 0;
+  #rest: Uint8Array = new Uint8Array();
+  #hasEnded = false;
+  #failure: unknown;
+
+  constructor(content: AsyncIterable<Uint8Array>, maxBytes: number) {
+    this.#source = content[Symbol.asyncIterator]();
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Waits for the next bytes. @throws BlobTooLarge */
+  async hasMore(): Promise<boolean> {
+    while (this.#rest.length === 0 && !this.#hasEnded) {
+      try {
+        const { done, value } = await this.#source.next();
+        if (done) this.#hasEnded = true;
+        else this.#rest = value;
+      } catch (error) {
+        this.#hasEnded = true;
+        this.#failure = error;
+      }
+      this.#bytes += this.#rest.length;
+    }
+    if (this.#bytes > this.#maxBytes) throw new BlobTooLarge(this.#maxBytes);
+    return this.#rest.length > 0;
+  }
+
+  /** Up to `maxBytes` of what comes next. */
+  async *part(maxBytes: number): AsyncGenerator<Uint8Array> {
+    for (let left = maxBytes; left > 0 && (await this.hasMore());) {
+      const chunk = this.#rest.subarray(0, left);
+      this.#rest = this.#rest.subarray(chunk.length);
+      left -= chunk.length;
+      yield chunk;
+    }
+  }
+
+  throwFailure(): void {
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  async close(): Promise<void> {
+    await this.#source.return?.();
   }
 }

@@ -178,7 +178,11 @@ export class TokenAuthenticator implements Authenticator, KeyChangeSubscriber {
     return known.principal;
   }
 
-  async #verifyBy(issuerId: EntityId, token: string, { algorithm, kid, issuer: name }: Said): Promise<Signed | null> {
+  async #verifyBy(
+    issuerId: EntityId,
+    token: string,
+    { algorithm, kid, issuer: name }: TokenClaims,
+  ): Promise<Signed | null> {
     const issuer = (this.#issuers.current(issuerId) ?? (await this.#issuers.read(issuerId)))?.value;
     if (issuer === undefined || issuer.issuer !== name) return null;
     for (const key of await this.#parts.keySets.of(issuer, kid)) {
@@ -209,8 +213,8 @@ export class TokenAuthenticator implements Authenticator, KeyChangeSubscriber {
   }
 }
 
-/** What a token says of itself, before its signature is verified. */
-interface Said {
+/** The issuer and key that a token names, before its signature is verified. */
+interface TokenClaims {
   readonly issuer: string;
   readonly algorithm: Algorithm;
   readonly kid: string | undefined;
@@ -222,7 +226,7 @@ interface Signed {
   readonly payload: JWTPayload;
 }
 
-function decoded(token: string): Said | null {
+function decoded(token: string): TokenClaims | null {
   try {
     const { alg = '', kid } = decodeProtectedHeader(token);
     const { iss } = decodeJwt(token);

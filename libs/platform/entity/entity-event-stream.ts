@@ -73,7 +73,7 @@ export class EntityEventStream<State, E extends DomainEvent> {
     this.#request = request;
     this.#expiresAtMs = request.principal.expiresAtMs;
     this.#log = new EntityLog(streams.parts.store, type, entity);
-    this.#release = streams.places.take(request.principal.keyId);
+    this.#release = streams.limit.take(request.principal.keyId);
     const topic = entityTopic(entity.category, entity.organizationId, entity.id);
     this.#subscription = streams.parts.topics.subscribe(topic, {
       onMessage: (message) => this.#onMessage(message),

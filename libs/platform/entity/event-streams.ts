@@ -1,4 +1,4 @@
-import { HttpError, Places } from '#libs/platform/http/index.ts';
+import { HttpError, ConcurrencyLimit } from '#libs/platform/http/index.ts';
 import { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import type { TopicSubscriptions } from '#libs/platform/redis/index.ts';
@@ -24,7 +24,7 @@ interface Ticking {
 export class EventStreams {
   readonly parts: EventStreamsParts;
   readonly catchUps = new FairSemaphore({ permits: CATCHING_UP });
-  readonly places = new Places({
+  readonly limit = new ConcurrencyLimit({
     max: 5_000,
     maxOfKey: 100,
     refusal: () =>

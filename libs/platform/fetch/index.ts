@@ -2,7 +2,6 @@
 export { FetchError } from './fetch-error.ts';
 export type { FetchFailure } from './fetch-error.ts';
 export { fetchLike } from './fetch-like.ts';
-export { createFetcher } from './fetcher.ts';
-export { fetcherWith } from './shared-fetcher.ts';
+export { createFetcher, fetcherWith } from './fetcher.ts';
 export type { Fetched, Fetcher, FetcherOptions, FetchOptions, OpenedResponse, ResponseHead } from './fetcher.ts';
 export { retryAfterMs } from './retry-after.ts';

@@ -61,7 +61,7 @@ export { PublicAddress, type PublicAddressOptions } from './public-address.ts';
 export { downloadedFile } from './openapi.ts';
 export { openPage, pageMetaSchema, pageQuery } from './paging.ts';
 export type { PageQuery } from './paging.ts';
-export { Places } from './places.ts';
+export { ConcurrencyLimit } from './concurrency-limit.ts';
 export { setPosition } from './position.ts';
 export type { Position } from './position.ts';
 export { etagOf, notModified, refuseIfMatch, sendJson, sendPage } from './replies.ts';

@@ -12,7 +12,7 @@ import {
 import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
 import { kafkaFault } from './kafka-errors.ts';
 import { LostError } from './partition-reader.ts';
-import { GroupMembership, type KafkaEventFeedParts } from './group-membership.ts';
+import { KafkaMembership, type KafkaEventFeedParts } from './kafka-membership.ts';
 
 const LOST_AFTER_MS = 15_000;
 
@@ -68,7 +68,7 @@ export class KafkaEventFeed implements PartitionedFeed {
     const { lostAfterMs = LOST_AFTER_MS } = this.#parts;
     let availableAtMs = Date.now();
     for (let failures = 0; !signal.aborted;) {
-      const membership = new GroupMembership(this.#parts, options);
+      const membership = new KafkaMembership(this.#parts, options);
       try {
         membership.join();
         for (;;) {

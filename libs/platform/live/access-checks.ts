@@ -25,14 +25,14 @@ interface AccessChecksParts {
  */
 export class AccessChecks {
   readonly #parts: AccessChecksParts;
-  readonly #keys: Gathered;
-  readonly #participants: Gathered;
+  readonly #keys: BatchedChecks;
+  readonly #participants: BatchedChecks;
 
   constructor(parts: AccessChecksParts) {
     this.#parts = parts;
     const { onFailure } = parts;
-    this.#keys = new Gathered((subscribers) => this.#checkKeys(subscribers), onFailure);
-    this.#participants = new Gathered((subscribers) => this.#checkParticipants(subscribers), onFailure);
+    this.#keys = new BatchedChecks((subscribers) => this.#checkKeys(subscribers), onFailure);
+    this.#participants = new BatchedChecks((subscribers) => this.#checkParticipants(subscribers), onFailure);
   }
 
   /** Must be called before the first check of a subscriber. */
@@ -98,7 +98,7 @@ export class AccessChecks {
 }
 
 /** Checks of one kind: requests are gathered for a moment and checked in chunks, one after another. */
-class Gathered {
+class BatchedChecks {
   readonly #check: (subscribers: readonly Subscriber[]) => Promise<void>;
   readonly #onFailure: (error: unknown) => void;
   #waiting = new Set<Subscriber>();

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
-import { unread } from '#libs/features/crawls/visit.ts';
+import { unvisitedPage } from '#libs/features/crawls/visit.ts';
 import { accept } from '#libs/kernel/decider.ts';
 import { NO_EVENTS } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
@@ -227,7 +227,7 @@ describe('a crawl', () => {
       url: `${site.origin}${path}`,
       depth: index === 0 ? 1 : 2,
     }));
-    const [start, visited] = entries.map((entry) => ({ ...unread(entry), status: 200 }));
+    const [start, visited] = entries.map((entry) => ({ ...unvisitedPage(entry), status: 200 }));
     const { organizationId } = api.api;
     const event = (type: `${string}.v1`, data: object) => {
       const made = logEvent({ ...data, scan: 1 }, type);

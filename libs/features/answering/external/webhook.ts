@@ -50,7 +50,7 @@ export async function callWebhook(
   const {
     status,
     headers,
-    body: unread,
+    body: rest,
   } = await fetcher.open(agent.webhook.url, {
     method: 'POST',
     body,
@@ -67,7 +67,7 @@ export async function callWebhook(
     signal,
   });
   // The status is the answer, whatever follows it.
-  void passOver(unread);
+  void passOver(rest);
   if (status >= 200 && status <= 299) return;
   if (status === 410) {
     await agents.disableWebhook(context, agent.id, agent.webhook.sealedSecret);

@@ -9,23 +9,36 @@ const PERMALINK = /(?:\s*[¶§🔗]|\s#)\s*$/u;
 /** Characters of a heading that its link to itself may have. */
 const MAX_PERMALINK = 2;
 
-/** Turns text and the starts and ends of blocks into Markdown. */
+/** What holds for the text of an element, and for the elements within it that do not say otherwise. */
+interface Surroundings {
+  /** Where blocks are written: the document, or a cell. */
+  readonly blocks: Block[];
+  readonly table: MarkdownTable | null;
+  readonly indent: string;
+  readonly quote: string;
+  readonly definitionLists: number;
+}
+
+/** Turns text and the starts and ends of blocks into Markdown. Functions that begin an element return the one that ends it. */
 export class MarkdownWriter {
   region: Region = BODY_REGION;
+  #within: Surroundings = {
+    blocks: [],
+    table: null,
+    indent: '',
+    quote: '',
+    definitionLists: 0,
+  };
   /** Text of the current block. */
   #buffer = '';
   #linked = 0;
-  #blocks: Block[] = [];
-  #table: MarkdownTable | null = null;
-  #pre = false;
-  /** Level of the heading that is being written. */
+  /** Level of the heading that is being written; 0 for other text. An inner heading ends the outer one, whose end tag is missing. */
   #heading = 0;
+  /** Likewise: an inner element with preformatted text ends the outer one. */
+  #isPre = false;
   #lastHeading = 0;
-  #definitionLists = 0;
   /** Written before the first block of a list item, once. */
   #marker = '';
-  #indent = '';
-  #quote = '';
   /** Names that wait for their definition. */
   #term = '';
 
@@ -44,7 +57,7 @@ export class MarkdownWriter {
   }
 
   lineBreak(): void {
-    this.#buffer += this.#pre ? '\n' : LINE_BREAK;
+    this.#buffer += this.#isPre ? '\n' : LINE_BREAK;
   }
 
   /** @returns text of the current block from `start` on; empty when another block has begun */
@@ -67,58 +80,57 @@ export class MarkdownWriter {
 
   preformatted(): () => void {
     this.endBlock();
-    this.#pre = true;
+    this.#isPre = true;
     return () => {
       this.endBlock();
-      this.#pre = false;
+      this.#isPre = false;
     };
   }
 
   quote(): () => void {
-    this.endBlock();
-    const before = this.#quote;
-    if (before.length < 8) this.#quote += '> ';
-    return () => {
-      this.endBlock();
-      this.#quote = before;
-    };
+    const { quote } = this.#within;
+    return this.#begin({ quote: quote.length < 8 ? `${quote}> ` : quote });
   }
 
   /** @param marker `- ` or `3. ` */
-  item(marker: string): () => void {
-    this.endBlock();
-    const indent = this.#indent;
-    this.#marker = (indent.length < 20 ? indent : '') + marker;
-    this.#indent = ' '.repeat(Math.min(20, this.#marker.length));
+  item(marker: string, maxIndent = 20): () => void {
+    const { indent } = this.#within;
+    const first = (indent.length < 20 ? indent : '') + marker;
+    const end = this.#begin({ indent: ' '.repeat(Math.min(maxIndent, first.length)) });
+    this.#marker = first;
     return () => {
-      this.endBlock();
+      end();
       this.#marker = '';
-      this.#indent = indent;
     };
   }
 
   definitions(): () => void {
-    this.endBlock();
-    this.#definitionLists += 1;
+    const end = this.#begin({ definitionLists: this.#within.definitionLists + 1 });
     return () => {
       this.#endTerm();
-      this.#definitionLists -= 1;
+      end();
     };
   }
 
   /** @param isSection a term that is linked to has its definition under a heading, else in a line `- term: definition` */
   term(isSection: boolean): () => void {
-    if (isSection) {
-      this.#endTerm();
-      const [before, indent] = [this.#lastHeading, this.#indent];
-      this.#indent = '';
-      const end = this.heading(Math.min(6, Math.max(1, before) + this.#definitionLists));
-      return () => {
-        end();
-        this.#lastHeading = before;
-        this.#indent = indent;
-      };
-    }
+    return isSection ? this.#termAsHeading() : this.#termBeforeDefinition();
+  }
+
+  #termAsHeading(): () => void {
+    this.#endTerm();
+    const above = this.#lastHeading;
+    const end = this.#begin({ indent: '' });
+    const endHeading = this.heading(Math.min(6, Math.max(1, above) + this.#within.definitionLists));
+    return () => {
+      endHeading();
+      end();
+      // Terms of one list are headings of one level.
+      this.#lastHeading = above;
+    };
+  }
+
+  #termBeforeDefinition(): () => void {
     this.endBlock();
     return () => {
       const term = collapse(this.#buffer.replaceAll(LINE_BREAK, ' ')).replace(/\s*:$/, '');
@@ -129,35 +141,26 @@ export class MarkdownWriter {
   }
 
   definition(): () => void {
-    if (this.#term === '') {
-      this.endBlock();
-      return () => this.endBlock();
-    }
-    const end = this.item(`- ${this.#term}: `);
+    const term = this.#term;
     this.#term = '';
-    this.#indent = this.#indent.slice(0, 2);
-    return end;
+    return term === '' ? this.#begin({}) : this.item(`- ${term}: `, 2);
   }
 
+  /** Writes a term that has no definition. */
   #endTerm(): void {
     this.endBlock();
-    if (this.#term === '') return;
     this.#buffer = this.#term;
     this.#term = '';
-    const end = this.item('- ');
-    end();
+    this.endBlock();
   }
 
   table(isLayout: boolean): () => void {
-    this.endBlock();
-    const [outer, sink, region] = [this.#table, this.#blocks, this.region];
-    outer?.markAsLayout();
+    this.#within.table?.markAsLayout();
     const table = new MarkdownTable(isLayout);
-    this.#table = table;
+    const { region } = this;
+    const end = this.#begin({ table });
     return () => {
-      this.endBlock();
-      this.#table = outer;
-      this.#blocks = sink;
+      end();
       this.#addTable(table, region);
     };
   }
@@ -165,30 +168,31 @@ export class MarkdownWriter {
   #addTable(table: MarkdownTable, region: Region): void {
     const [blocks, text] = [table.blocks(), table.markdown()];
     if (text === null) {
-      for (const block of blocks) this.#blocks.push(block);
+      for (const block of blocks) this.#within.blocks.push(block);
       return;
     }
     const linked = blocks.reduce((sum, block) => sum + block.linked, 0);
-    this.#blocks.push({ kind: 'table', text, plain: text, linked, region });
+    this.#within.blocks.push({ kind: 'table', text, plain: text, linked, region });
   }
 
   row(): void {
     this.endBlock();
-    this.#table?.startRow();
+    this.#within.table?.startRow();
   }
 
   cell(isHeader: boolean, columns: string | undefined, rows: string | undefined): (() => void) | null {
     this.endBlock();
-    const outer = this.#blocks;
-    const sink = this.#table?.startCell(isHeader, columns, rows) ?? null;
-    if (sink === null) return null;
-    this.#blocks = sink;
-    const [indent, quote] = [this.#indent, this.#quote];
-    this.#indent = this.#quote = '';
+    const blocks = this.#within.table?.startCell(isHeader, columns, rows) ?? null;
+    return blocks === null ? null : this.#begin({ blocks, indent: '', quote: '' });
+  }
+
+  #begin(changed: Partial<Surroundings>): () => void {
+    this.endBlock();
+    const outer = this.#within;
+    this.#within = { ...outer, ...changed };
     return () => {
       this.endBlock();
-      this.#blocks = outer;
-      [this.#indent, this.#quote] = [indent, quote];
+      this.#within = outer;
     };
   }
 
@@ -198,15 +202,16 @@ export class MarkdownWriter {
     const linked = this.#linked;
     this.#buffer = '';
     this.#linked = 0;
-    const plain = this.#pre ? raw.replace(/^\s*\n|\s+$/g, '') : collapseLines(raw);
+    const plain = this.#isPre ? raw.replace(/^\s*\n|\s+$/g, '') : collapseLines(raw);
     if (plain.trim() === '') return;
     const { kind, text } = this.#write(plain, linked);
     if (text === '') return;
-    this.#blocks.push({ kind, text, plain, linked, region: this.region });
+    this.#within.blocks.push({ kind, text, plain, linked, region: this.region });
     this.#marker = '';
   }
 
   #write(plain: string, linked: number): { readonly kind: Block['kind']; readonly text: string } {
+    const { indent, quote } = this.#within;
     if (this.#heading > 0) {
       const named = plain.replaceAll('\n', ' ').replace(PERMALINK, '');
       const title = linked > 0 && linked <= MAX_PERMALINK && linked < named.length ? named.replace(/#$/, '') : named;
@@ -214,20 +219,20 @@ export class MarkdownWriter {
       this.#lastHeading = this.#heading;
       return { kind: 'heading', text: title === '' ? '' : `${'#'.repeat(this.#heading)} ${title}` };
     }
-    const first = this.#quote + (this.#marker || this.#indent);
-    const rest = `\n${this.#quote}${this.#indent}`;
-    if (this.#pre) {
+    const first = quote + (this.#marker || indent);
+    const rest = `\n${quote}${indent}`;
+    if (this.#isPre) {
       const fence = fenceFor(plain);
       const lines = `${fence}\n${plain}\n${fence}`;
       return { kind: 'code', text: first + (rest === '\n' ? lines : lines.replaceAll('\n', rest)) };
     }
     const lines = asText(plain);
-    return { kind: this.#indent === '' ? 'paragraph' : 'item', text: first + lines.replaceAll('\n', rest) };
+    return { kind: indent === '' ? 'paragraph' : 'item', text: first + lines.replaceAll('\n', rest) };
   }
 
   blocks(): readonly Block[] {
     this.endBlock();
-    return this.#blocks;
+    return this.#within.blocks;
   }
 }
 

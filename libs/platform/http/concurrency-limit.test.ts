@@ -5,10 +5,14 @@ import { type AddressInfo, connect } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 
 import { HttpError } from './errors.ts';
-import { Places } from './places.ts';
+import { ConcurrencyLimit } from './concurrency-limit.ts';
 
 const places = () =>
-  new Places({ max: 3, maxOfKey: 2, refusal: () => new HttpError(429, 'too_many', 'Too many at the same time') });
+  new ConcurrencyLimit({
+    max: 3,
+    maxOfKey: 2,
+    refusal: () => new HttpError(429, 'too_many', 'Too many at the same time'),
+  });
 
 /** The response to a request whose client can leave. */
 async function received() {

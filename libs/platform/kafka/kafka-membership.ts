@@ -49,7 +49,7 @@ interface Assignment {
 }
 
 /** One membership of the consumer group, from joining to its first failure. */
-export class GroupMembership {
+export class KafkaMembership {
   readonly #parts: KafkaEventFeedParts;
   readonly #options: FeedOptions<ReadCheckpoints>;
   readonly #consumer: Consumer;

@@ -3,21 +3,21 @@ import { finished } from 'node:stream';
 
 import type { HttpError } from './errors.ts';
 
-export interface PlacesOptions {
-  /** In this process. */
+export interface ConcurrencyLimitOptions {
+  /** Of all keys, in this process. */
   readonly max: number;
   readonly maxOfKey: number;
   /** Thrown when there is no place. */
   refusal(): HttpError;
 }
 
-/** Bounds what callers do at the same time in this process: those with one key, and all together. */
-export class Places {
-  readonly #options: PlacesOptions;
+/** Bounds what callers do at the same time in this process, for each key and for all together. */
+export class ConcurrencyLimit {
+  readonly #options: ConcurrencyLimitOptions;
   readonly #ofKey = new Map<string, number>();
   #taken = 0;
 
-  constructor(options: PlacesOptions) {
+  constructor(options: ConcurrencyLimitOptions) {
     this.#options = options;
   }
 

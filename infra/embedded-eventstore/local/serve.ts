@@ -34,7 +34,10 @@ export function serveLocal(log: EventLog, port: MessagePort): () => void {
   let stopPublishing: (() => void) | undefined;
   port.on('message', (message: readonly Call[]) => {
     // Not before: messages to a port that nothing uses would stay in memory.
-    stopPublishing ??= log.onCommit(({ position }) => send(['end', position]));
+    if (stopPublishing === undefined) {
+      stopPublishing = log.onCommit(({ position }) => send(['end', position]));
+      send(['end', log.lastPosition]);
+    }
     for (const call of message) void answer(call);
   });
   port.on('close', () => stopPublishing?.());

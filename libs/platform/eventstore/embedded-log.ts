@@ -2,6 +2,10 @@
 export interface EmbeddedLog {
   /** Whether its thread runs. Calls reject otherwise; a call that its thread has not answered rejects when that ends. */
   readonly isOpen: boolean;
+  /** Position up to which every event can be read, as far as this process knows; 0 without the thread. */
+  readonly end: number;
+  /** Calls `listener` after each change of `end` or `isOpen`. Returns a function that unsubscribes. */
+  onChange(listener: () => void): () => void;
   /**
    * @param expected -1 for a stream without events
    * @param deadlineMs Unix time after which nothing is written
@@ -13,12 +17,20 @@ export interface EmbeddedLog {
     events: readonly (readonly [id: string, type: string, data: string, metadata: string])[],
   ): Promise<EmbeddedOutcome>;
   readStream(stream: string, from: number | 'end', direction: Direction, limit: number): Promise<EmbeddedStreamPage>;
+  /** Positions are consecutive, and begin with 1. */
+  readAll(from: number | 'end', direction: Direction, limit: number): Promise<EmbeddedPage>;
 }
 
 type Direction = 'forwards' | 'backwards';
 
+/** `createdMs`: null for a repeated append. */
 type EmbeddedOutcome =
-  | { readonly kind: 'written'; readonly revision: number; readonly position: number }
+  | {
+      readonly kind: 'written';
+      readonly revision: number;
+      readonly position: number;
+      readonly createdMs: number | null;
+    }
   | { readonly kind: 'wrong-revision' | 'stream-deleted' | 'deadline-passed' }
   | { readonly kind: 'too-large'; readonly maxBytes: number }
   | { readonly kind: 'failed'; readonly reason: string };

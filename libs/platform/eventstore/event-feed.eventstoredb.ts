@@ -1,26 +1,23 @@
 import { streamNameFilter, type AllStreamResolvedEvent } from '@eventstore/db-client';
 import type { GlobalPosition, StreamRevision } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
-import { backoffMs, pause, type BackoffOptions } from '#libs/platform/lifecycle/index.ts';
 import type { EventStoreConnection } from './connection.ts';
 import {
-  checkFeedOptions,
   DEFAULT_MAX_BATCH,
   type FeedItem,
   type FeedOptions,
+  type FeedRetries,
   type LogFeed,
   type LogStart,
+  type OpenFeed,
+  resumingFeed,
 } from './event-feed.ts';
 import { EventPull, toStoredEvent } from './event-pull.ts';
 import { comparePositions } from './position.ts';
 
-export interface EventStoreDbFeedOptions {
+export interface EventStoreDbFeedOptions extends FeedRetries {
   /** Silence of the server after which the feed checks that it is alive. Default 5,000. */
   readonly livenessMs?: number;
-  /** Pauses after failed subscriptions. */
-  readonly backoff?: BackoffOptions;
-  /** Called when a subscription fails, with the number of consecutive failures. */
-  readonly onInterruption?: (error: unknown, failures: number) => void;
 }
 
 /** Number of events without a match after which the server sends a checkpoint. */
@@ -39,32 +36,13 @@ export class EventStoreDbFeed implements LogFeed {
     this.#options = options;
   }
 
-  async *subscribe(options: FeedOptions<LogStart>): AsyncGenerator<FeedItem, void, undefined> {
-    const { signal, maxBatch = DEFAULT_MAX_BATCH } = options;
-    checkFeedOptions(options);
-    let from = options.from;
-    let failures = 0;
-    let isResumed = false;
-    while (!signal.aborted) {
-      const subscription = new Subscription(this.#connection, { ...options, from }, maxBatch, this.#options);
-      try {
-        for (;;) {
-          const item = await subscription.next();
-          if (!item) break;
-          from = positionAfter(item) ?? from;
-          failures = 0;
-          if (isResumed) options.onResumed?.();
-          isResumed = false;
-          yield item;
-        }
-      } catch (error) {
-        this.#options.onInterruption?.(error, ++failures);
-      } finally {
-        subscription.close();
-      }
-      isResumed = true;
-      await pause(backoffMs(failures + 1, this.#options.backoff), signal);
-    }
+  subscribe(options: FeedOptions<LogStart>): AsyncIterable<FeedItem> {
+    const { maxBatch = DEFAULT_MAX_BATCH } = options;
+    return resumingFeed(
+      options,
+      this.#options,
+      (from) => new Subscription(this.#connection, { ...options, from }, maxBatch, this.#options),
+    );
   }
 
   head(): Promise<GlobalPosition | null> {
@@ -81,7 +59,7 @@ export class EventStoreDbFeed implements LogFeed {
 }
 
 /** One subscription of the client, from its start to its first failure. */
-class Subscription {
+class Subscription implements OpenFeed {
   readonly #connection: EventStoreConnection;
   readonly #signal: AbortSignal;
   readonly #maxBatch: number;
@@ -189,10 +167,4 @@ class Subscription {
       throw storeUnavailable('event store', new Error('the subscription makes no progress while the log grows'));
     }
   }
-}
-
-function positionAfter(item: FeedItem): GlobalPosition | null {
-  if (item.kind === 'checkpoint') return item.position;
-  if (item.kind === 'events') return item.events.at(-1)?.position ?? null;
-  return null;
 }

@@ -1,5 +1,6 @@
 import type { GlobalPosition, StreamRevision } from '#libs/kernel/event.ts';
 import { withinMemory } from '#libs/platform/config/index.ts';
+import { backoffMs, pause, type BackoffOptions } from '#libs/platform/lifecycle/index.ts';
 
 import type { StoredEvent } from './event-store.ts';
 
@@ -96,6 +97,60 @@ export interface PartitionedFeed extends EventFeed<ReadCheckpoints> {
    * @param upTo a position that the feed must have reached, or else it has no ends yet; null for any
    */
   ends(upTo?: GlobalPosition | null): Promise<readonly PartitionEnd[] | null>;
+}
+
+/** How a feed goes on after a failure. */
+export interface FeedRetries {
+  /** Pauses after failed subscriptions. */
+  readonly backoff?: BackoffOptions;
+  /** Called when a subscription fails, with the number of consecutive failures. */
+  readonly onInterruption?: (error: unknown, failures: number) => void;
+}
+
+/** A feed of the log, from its start to its first failure. */
+export interface OpenFeed {
+  /** The next item, or null once the signal of the feed has aborted. @throws the error that ended it */
+  next(): Promise<FeedItem | null>;
+  close(): void;
+}
+
+/** Follows the log until the signal aborts: each subscription begins where the failed one before it ended. */
+export async function* resumingFeed(
+  options: FeedOptions<LogStart>,
+  { backoff, onInterruption }: FeedRetries,
+  open: (from: LogStart) => OpenFeed,
+): AsyncGenerator<FeedItem, void, undefined> {
+  const { signal } = options;
+  checkFeedOptions(options);
+  let { from } = options;
+  let failures = 0;
+  let isResumed = false;
+  while (!signal.aborted) {
+    const subscription = open(from);
+    try {
+      for (;;) {
+        const item = await subscription.next();
+        if (!item) break;
+        from = positionAfter(item) ?? from;
+        failures = 0;
+        if (isResumed) options.onResumed?.();
+        isResumed = false;
+        yield item;
+      }
+    } catch (error) {
+      onInterruption?.(error, ++failures);
+    } finally {
+      subscription.close();
+    }
+    isResumed = true;
+    await pause(backoffMs(failures + 1, backoff), signal);
+  }
+}
+
+function positionAfter(item: FeedItem): GlobalPosition | null {
+  if (item.kind === 'checkpoint') return item.position;
+  if (item.kind === 'events') return item.events.at(-1)?.position ?? null;
+  return null;
 }
 
 export const DEFAULT_MAX_BATCH = withinMemory(500);

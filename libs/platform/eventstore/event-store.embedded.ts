@@ -1,10 +1,9 @@
 import { sequenceOf, streamRevision, type StreamRevision } from '#libs/kernel/event.ts';
-import { Fault, outcomeUnknown, storeUnavailable, StreamGone } from '#libs/kernel/faults.ts';
+import { outcomeUnknown, storeUnavailable, StreamGone } from '#libs/kernel/faults.ts';
 import { withinMemory } from '#libs/platform/config/index.ts';
-import { unlessAborted, within } from '#libs/platform/lifecycle/index.ts';
+import { within } from '#libs/platform/lifecycle/index.ts';
 import { AppendLimits, type ProposedEvent } from './append-limits.ts';
-import type { EmbeddedEvent, EmbeddedLog } from './embedded-log.ts';
-import { type ForeignEvents, withoutForeignContent } from './event-metadata.ts';
+import { type EmbeddedEvents, positionOf } from './embedded-events.ts';
 import {
   APPEND_DEADLINE_MS,
   READ_DEADLINE_MS,
@@ -21,14 +20,11 @@ const PAGE = withinMemory(256);
 
 /** {@link EventStore} on the embedded event store of this process, without gRPC. */
 export class EmbeddedEventStore implements EventStore {
-  readonly #log: EmbeddedLog;
-  readonly #foreign: ForeignEvents;
+  readonly #events: EmbeddedEvents;
   readonly #limits = new AppendLimits();
-  #isClosed = false;
 
-  constructor(log: EmbeddedLog, foreign: ForeignEvents) {
-    this.#log = log;
-    this.#foreign = foreign;
+  constructor(events: EmbeddedEvents) {
+    this.#events = events;
   }
 
   append(
@@ -37,20 +33,29 @@ export class EmbeddedEventStore implements EventStore {
     events: readonly EventToAppend[],
     { deadlineMs = APPEND_DEADLINE_MS }: { readonly deadlineMs?: number } = {},
   ): Promise<AppendResult> {
-    return this.#limits.within(events, (proposed) => this.#append(stream, expectedRevision, proposed, deadlineMs));
+    return this.#limits.within(events, async (proposed) =>
+      this.#append(stream, expectedRevision, { events, proposed }, deadlineMs),
+    );
   }
 
   async #append(
     stream: string,
     expected: StreamRevision,
-    proposed: readonly ProposedEvent[],
+    { events, proposed }: { readonly events: readonly EventToAppend[]; readonly proposed: readonly ProposedEvent[] },
     deadlineMs: number,
   ): Promise<AppendResult> {
-    this.#requireOpen();
-    const events = proposed.map(({ id, type, data, metadata }) => [id, type, data, metadata] as const);
-    const appended = this.#log.append(stream, expected, Date.now() + deadlineMs, events).catch((error: unknown) => {
-      throw outcomeUnknown(error);
-    });
+    this.#events.requireOpen();
+    const fields = proposed.map(({ id, type, data, metadata }) => [id, type, data, metadata] as const);
+    const appended = this.#events.log.append(stream, expected, Date.now() + deadlineMs, fields).then(
+      (result) => {
+        // Also if the caller has stopped waiting.
+        if (result.kind === 'written') this.#events.keepAppended(stream, events, proposed, result);
+        return result;
+      },
+      (error: unknown) => {
+        throw outcomeUnknown(error);
+      },
+    );
     const outcome = await within(deadlineMs, appended, () => outcomeUnknown());
     switch (outcome.kind) {
       case 'written':
@@ -85,12 +90,15 @@ export class EmbeddedEventStore implements EventStore {
     const isForwards = direction === 'forwards';
     const { needs = isForwards ? (from ?? FIRST) : 'nothing' } = options;
     const read = (at: number | 'end', count: number) =>
-      this.#answer(this.#log.readStream(stream, at, direction, Math.min(PAGE, count)), deadlineMs, signal);
+      this.#events.answer(
+        () => this.#events.log.readStream(stream, at, direction, Math.min(PAGE, count)),
+        deadlineMs,
+        signal,
+      );
     let next: number | 'end' | undefined = from ?? (isForwards ? 0 : 'end');
     let left = limit;
     let isFirst = true;
     while (next !== undefined && left > 0) {
-      this.#requireOpen();
       const page = await read(next, left);
       if (page.status !== 'exists') {
         if (needs !== 'nothing' && needs > FIRST) throw new StreamGone(null);
@@ -102,65 +110,19 @@ export class EmbeddedEventStore implements EventStore {
         if (isFirst && needs !== 'nothing' && event.revision > needs)
           throw new StreamGone(sequenceOf(streamRevision(event.revision)));
         isFirst = false;
-        yield storedEvent(event, this.#foreign);
+        const stored = this.#events.decode(event);
+        if (stored !== null) yield stored;
         signal?.throwIfAborted();
       }
     }
   }
 
   async ping(): Promise<void> {
-    this.#requireOpen();
-    await this.#answer(this.#log.readStream('$ping', 0, 'forwards', 1), READ_DEADLINE_MS);
+    await this.#events.head();
     this.#limits.refuseAfterFailure();
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
-  }
-
-  #requireOpen(): void {
-    if (this.#isClosed) throw new Fault('stopping', 'The event store connection is closed');
-    if (!this.#log.isOpen) throw storeUnavailable('event store');
-  }
-
-  async #answer<T>(read: Promise<T>, deadlineMs: number, signal?: AbortSignal): Promise<T> {
-    const answered = within(
-      deadlineMs,
-      read.catch((error: unknown) => {
-        throw storeUnavailable('event store', error);
-      }),
-      () => storeUnavailable('event store'),
-    );
-    return signal === undefined ? answered : unlessAborted(answered, signal);
-  }
-}
-
-function positionOf(position: number) {
-  const offset = BigInt(position);
-  return { commit: offset, prepare: offset };
-}
-
-/** As the official client decodes events: content of another type than JSON stays bytes. */
-function storedEvent(event: EmbeddedEvent, foreign: ForeignEvents): StoredEvent {
-  const { id, stream, type, contentType, createdMs, data, metadata } = event;
-  const stored = withoutForeignContent({
-    stream,
-    revision: streamRevision(event.revision),
-    position: positionOf(event.position),
-    id,
-    type,
-    data: contentType === 'application/json' ? jsonIn(data, String) : data,
-    metadata: metadata.length === 0 ? undefined : jsonIn(metadata, () => metadata),
-    createdMs,
-  });
-  if (stored.foreign !== undefined) foreign.note(stored, type);
-  return stored;
-}
-
-function jsonIn(bytes: Buffer, otherwise: (bytes: Buffer) => unknown): unknown {
-  try {
-    return JSON.parse(bytes.toString('utf8'));
-  } catch {
-    return otherwise(bytes);
+    this.#events.close();
   }
 }

@@ -15,7 +15,9 @@ import type { ConsumerGroups } from './consumer-groups.ts';
 import { EventStoreDbFeed, type EventStoreDbFeedOptions } from './event-feed.eventstoredb.ts';
 import type { LogFeed } from './event-feed.ts';
 import { EventStoreDbStore } from './event-store.eventstoredb.ts';
+import { EmbeddedEvents } from './embedded-events.ts';
 import type { EmbeddedLog } from './embedded-log.ts';
+import { EmbeddedFeed } from './event-feed.embedded.ts';
 import { EmbeddedEventStore } from './event-store.embedded.ts';
 import type { EventStore, ForeignReason } from './event-store.ts';
 import { StoreClock } from './store-clock.ts';
@@ -66,11 +68,11 @@ export function connectEventStore(options: EventStoreOptions): {
   close(): Promise<void>;
 } {
   const connection = EventStoreConnection.open(options);
-  const { embedded } = options;
-  const store = embedded ? new EmbeddedEventStore(embedded, connection.foreign) : new EventStoreDbStore(connection);
+  const events = options.embedded && new EmbeddedEvents(options.embedded, connection.foreign);
+  const store = events ? new EmbeddedEventStore(events) : new EventStoreDbStore(connection);
   return {
     store,
-    feed: new EventStoreDbFeed(connection, options),
+    feed: events ? new EmbeddedFeed(events, options) : new EventStoreDbFeed(connection, options),
     groups: new EventStoreDbConsumerGroups(connection, options),
     clock: new StoreClock(store, options.onClockAhead),
     foreign: connection.foreign.counts,

@@ -80,8 +80,6 @@ export class ProjectionLoop {
   #restart: AbortController | null = null;
   /** Applies events again from the oldest recent checkpoint, whatever the saved checkpoints are. */
   #isGoingBack = false;
-  /** Ends of the partitions, read before the log is followed to its end. */
-  #ends: readonly PartitionEnd[] | null = null;
   /** The log was followed to its end once. */
   #hasReachedEnd = false;
   /** The handover whose partitions could not be followed any further. */
@@ -117,12 +115,19 @@ export class ProjectionLoop {
 
   /** Runs until `signal` aborts; returns earlier only when an event has halted it. */
   async run(signal: AbortSignal): Promise<void> {
+    // Read while the log was followed: it is followed to its end once more, and then handed over to the partitions.
+    let ends: readonly PartitionEnd[] | null = null;
     while (!signal.aborted && this.progress.phase !== 'halted') {
       const restart = new AbortController();
       this.#restart = restart;
       const until = AbortSignal.any([signal, restart.signal]);
       const beginning = await this.#progress.untilDone(until, () => this.#begin());
-      if (beginning !== undefined) await this.#follow(beginning, until);
+      if (beginning !== undefined && this.#isForPartitions(beginning)) {
+        await this.#followPartitions(beginning, until);
+        ends = null;
+      } else if (beginning !== undefined) {
+        ends = await this.#followLog(beginning, ends, until);
+      }
       // Ends what is still running for this feed before the next one begins.
       restart.abort();
     }
@@ -142,40 +147,48 @@ export class ProjectionLoop {
     return { start, saved: (await partitioned?.partitions.read(start)) ?? null };
   }
 
-  async #follow(beginning: Beginning, signal: AbortSignal): Promise<void> {
-    const { partitioned } = this.#parts;
-    const { start, saved } = beginning;
-    const ends = this.#ends;
-    this.#ends = null;
-    if (partitioned === undefined || saved === null || !this.#isUsable(saved) || !this.#hasReachedEnd)
-      return this.#followLog(beginning, ends, signal);
-    return this.#followPartitions(partitioned, start, saved.handover, signal);
+  #isForPartitions({ saved }: Beginning): boolean {
+    return this.#hasReachedEnd && this.#isUsable(saved);
   }
 
   /** Partitions have no recent checkpoints: after going back, the log is followed, and handed over again. */
-  #isUsable({ handover }: SavedPartitions): boolean {
-    return handover !== this.#lostHandover && !this.#isGoingBack;
+  #isUsable(saved: SavedPartitions | null): saved is SavedPartitions {
+    return saved !== null && saved.handover !== this.#lostHandover && !this.#isGoingBack;
   }
 
-  async #followLog(beginning: Beginning, ends: readonly PartitionEnd[] | null, signal: AbortSignal): Promise<void> {
+  /**
+   * Follows the log until something else is to be followed.
+   *
+   * @param ends of the partitions, read before: at the end of the log, everything before them is applied
+   * @returns ends that were read meanwhile, because the log has no partitions to be handed over to yet
+   */
+  async #followLog(
+    beginning: Beginning,
+    ends: readonly PartitionEnd[] | null,
+    signal: AbortSignal,
+  ): Promise<readonly PartitionEnd[] | null> {
     const { feed, state } = this.#parts;
-    const { start } = beginning;
+    const { start, saved } = beginning;
     const { from } = start;
     this.#progress.report({ phase: 'catching-up', position: from === 'start' ? null : from, source: 'log' });
-    let isReadingEnds = false;
+    let read: readonly PartitionEnd[] | null = null;
+    let reading: Promise<void> | null = null;
+    const readEnds = async (): Promise<void> => {
+      read = await this.#readEnds(beginning, signal);
+      if (read !== null) this.restart();
+    };
     const onCaughtUp = async (): Promise<void> => {
       this.#hasReachedEnd = true;
-      if (beginning.saved !== null && this.#isUsable(beginning.saved)) return this.restart();
-      if (ends !== null) return this.#handOver(beginning, ends);
-      if (!isReadingEnds) void this.#readEnds(beginning, signal);
-      isReadingEnds = true;
+      if (this.#isUsable(saved)) this.restart();
+      else if (ends !== null) await this.#handOver(beginning, ends);
+      else reading ??= readEnds();
     };
     const items = feed.subscribe({ from, signal, ...this.#subscription() });
     const save = (complete: boolean): Promise<boolean> => state.save(start, this.progress.position, complete);
     await this.#follower.follow({ items, checkpoints: { save }, onCaughtUp, isAhead: isAheadOf(start) }, signal);
+    return read;
   }
 
-  /** Everything before the ends is applied, because the log was followed to its end after they were read. */
   async #handOver({ start, saved }: Beginning, ends: readonly PartitionEnd[]): Promise<void> {
     const { position } = this.progress;
     if (position === null) return;
@@ -184,30 +197,28 @@ export class ProjectionLoop {
     this.restart();
   }
 
-  /** Begins again as soon as the partitions have ends, to reach the end of the log after them. */
-  async #readEnds({ saved }: Beginning, signal: AbortSignal): Promise<void> {
-    const { partitioned } = this.#parts;
-    if (partitioned === undefined) return;
+  /** @returns the ends of the partitions as soon as they have any; null without partitions, or when the signal aborts */
+  async #readEnds({ saved }: Beginning, signal: AbortSignal): Promise<readonly PartitionEnd[] | null> {
+    const { partitioned, feed } = this.#parts;
+    if (partitioned === undefined) return null;
     // Partitions that were lost just now may be lost again.
     if (saved !== null) await pause(READ_ENDS_EVERY_MS, signal);
-    const head = await this.#parts.feed.head().catch(() => null);
+    const head = await feed.head().catch(() => null);
     while (!signal.aborted) {
       const ends = await partitioned.feed.ends(head);
-      if (signal.aborted) return;
-      if (ends !== null) {
-        this.#ends = ends;
-        return this.restart();
-      }
+      if (signal.aborted) break;
+      if (ends !== null) return ends;
       await pause(READ_ENDS_EVERY_MS, signal);
     }
+    return null;
   }
 
-  async #followPartitions(
-    { feed, partitions }: PartitionedSource,
-    start: ProjectionStart,
-    handover: string,
-    signal: AbortSignal,
-  ): Promise<void> {
+  /** Follows the partitions until they are lost, or their handover is replaced. */
+  async #followPartitions({ start, saved }: Beginning, signal: AbortSignal): Promise<void> {
+    const { partitioned } = this.#parts;
+    if (partitioned === undefined || saved === null) return;
+    const { feed, partitions } = partitioned;
+    const { handover } = saved;
     this.#progress.report({ phase: 'catching-up', position: start.from === 'start' ? null : start.from, source: [] });
     const checkpoints = partitionCheckpointWriter(partitions, start, handover, ({ position, held }) =>
       this.#progress.report({ source: held, ...(position !== null && { position }) }),

@@ -33,6 +33,8 @@ export function sequenceOf(atRevision: StreamRevision): ChannelSequence {
 export interface Actor {
   readonly type: 'user' | 'service' | 'system';
   readonly id: string;
+  /** The API key of the request, or the registered key that verified its token. Absent: none, or an event of before. */
+  readonly keyId?: string | undefined;
 }
 
 /** Metadata of every event. `at` is the time of the decision. */

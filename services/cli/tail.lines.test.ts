@@ -81,6 +81,29 @@ describe('lines of parley tail', () => {
     expect(lines.event({ seq: 10, type: 'interaction.posted', at, data: null })).toContain('(interaction.posted)');
   });
 
+  it('name who did it: the key too, and in whose name', () => {
+    const keyed = { type: 'service', id: 'backend', key_id: 'k1', on_behalf_of: null } as const;
+    const data = {
+      participant_id: 'p',
+      type: 'authenticated_user' as const,
+      user_id: 'u',
+      id: 'p',
+      display_name: 'Ada',
+      image_url: null,
+      is_owner: true,
+    };
+    const left = { seq: 8, type: 'participant.left', at, data } as const;
+    expect(lines.event({ ...left, actor: keyed })).toContain('Ada               removed by service backend (key k1)');
+    const itself = { type: 'user', id: 'u', key_id: 'k2', on_behalf_of: null } as const;
+    expect(lines.event({ ...left, actor: itself })).toMatch(/Ada +left$/);
+    const named = { ...posted({}), actor: { ...keyed, on_behalf_of: { type: 'user', id: 'u' } } } as const;
+    expect(lines.event(named)).toContain('Ada               Hello [by service backend (key k1)]');
+    const file = { channel_id: 'c', media_id: 'm', name: 'bill.pdf', sha256: null, bytes: 0, interaction_id: null };
+    expect(lines.event({ seq: 9, type: 'file.deleted', at, actor: itself, data: file })).toContain(
+      'deleted by Ada (key k2): bill.pdf',
+    );
+  });
+
   it('have colours only where they are wanted', () => {
     expect(lines.event(posted({}))).not.toContain('\u{1b}');
     expect(new TailLines(coloured).event(posted({}))).toContain('\u{1b}[2m');

@@ -1,5 +1,5 @@
 /** Events of a channel as lines of text, with the names of its participants. */
-import type { ChannelEvent, ChannelParticipant, Interaction } from '#libs/client/src/index.ts';
+import type { ChannelEvent, ChannelParticipant, EventActor, Interaction } from '#libs/client/src/index.ts';
 
 type Participant = Interaction['participant'];
 type Content = Interaction['content'][number];
@@ -57,22 +57,28 @@ export class TailLines {
 
   #said(event: ChannelEvent): { readonly who: string; readonly what: string; readonly style?: Style } {
     const who = 'channel';
+    const by = this.#by(event.actor ?? null);
     if (event.data === null) return { who: '', what: `(${event.type})`, style: 'dim' };
     switch (event.type) {
       case 'channel.created':
         this.learn(event.data.participants);
-        return { who, what: `created: ${event.data.name}`, style: 'green' };
+        return { who, what: `created${this.#by(event.actor ?? null)}: ${event.data.name}`, style: 'green' };
       case 'channel.updated':
-        return { who, what: `changed: ${event.data.name}`, style: 'dim' };
+        return { who, what: `${changesOf(event)}${by}: ${event.data.name}`, style: 'dim' };
       case 'channel.archived':
-        return { who, what: 'archived', style: 'red' };
+        return { who, what: `archived${by}`, style: 'red' };
       case 'participant.joined':
         this.learn([event.data]);
-        return { who: this.#member(event.data), what: 'joined', style: 'green' };
+        return { who: this.#member(event.data), what: isItself(event) ? 'joined' : `added${by}`, style: 'green' };
       case 'participant.left':
-        return { who: this.#member(event.data), what: 'left', style: 'red' };
+        return { who: this.#member(event.data), what: isItself(event) ? 'left' : `removed${by}`, style: 'red' };
+      case 'file.deleted':
+        return { who, what: `deleted${by}: ${event.data.name || event.data.media_id}`, style: 'red' };
       case 'interaction.posted':
-        return { who: this.#writer(event.data), what: textOf(event.data) };
+        return {
+          who: this.#writer(event.data),
+          what: textOf(event.data) + (event.actor?.on_behalf_of ? ` [${by.trim()}]` : ''),
+        };
       case 'interaction.updated':
         return { who: this.#writer(event.data), what: `… ${textOf(event.data)}` };
       case 'interaction.completed':
@@ -90,6 +96,13 @@ export class TailLines {
       default:
         return { who: '', what: `(${event.type})`, style: 'dim' };
     }
+  }
+
+  /** ` by Ada (key …)`; empty for an event that names no actor. */
+  #by(actor: EventActor | null): string {
+    if (actor === null) return '';
+    const name = actor.type === 'user' ? this.#known(actor.id) : `${actor.type} ${actor.id}`;
+    return ` by ${oneLine(name)}${actor.key_id === null ? '' : ` (key ${actor.key_id})`}`;
   }
 
   #writer({ id, participant, complete }: Interaction): string {
@@ -132,6 +145,16 @@ export class TailLines {
   #known(id: string): string {
     return this.#names.get(id) ?? id;
   }
+}
+
+/** Whether a participant has joined or left by itself, as far as the event says. */
+function isItself({ actor, data }: ChannelEvent & { readonly data: ChannelParticipant | null }): boolean {
+  if (actor == null) return true;
+  return actor.type === 'user' && data?.type === 'authenticated_user' && data.user_id === actor.id;
+}
+
+function changesOf({ changed = [] }: ChannelEvent): string {
+  return changed.length === 0 ? 'changed' : `changed ${changed.join(', ')}`;
 }
 
 function textOf({ content, content_role: role, parent_span_id: parent, complete }: Interaction): string {

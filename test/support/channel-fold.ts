@@ -26,6 +26,15 @@ export function evolve(channel: ChannelResource, event: LogEvent): ChannelResour
       return { ...changed, meta_data: event.data['metaData'] };
     case 'RunConcurrencyChanged.v1':
       return { ...changed, run_concurrency: event.data['runConcurrency'] };
+    case 'ChannelChanged.v1':
+      return {
+        ...changed,
+        ...('name' in event.data && { name: event.data['name'] }),
+        ...('metaData' in event.data && { meta_data: event.data['metaData'] }),
+        ...('runConcurrency' in event.data && { run_concurrency: event.data['runConcurrency'] }),
+      };
+    case 'FileDeleted.v1':
+      return channel;
     case 'ParticipantAdded.v1':
       return { ...changed, participants: [...participants, participantOf(asRecord(event.data['participant']))] };
     case 'ParticipantRemoved.v1':

@@ -1069,6 +1069,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/media/{id}/deletion": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read who deleted a media item, when, and the SHA-256 of its file
+         * @description Read who deleted a media item, when, and the SHA-256 of its file
+         */
+        get: operations["getMediaDeletion"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/media/files/{token}": {
         parameters: {
             query?: never;
@@ -2747,6 +2767,8 @@ export interface components {
         Media: {
             /** @description Size of the stored file; 0 without one */
             bytes: number;
+            /** @description The channel that the item was created for */
+            channel: string | null;
             /** Format: date-time */
             created: string;
             description: string | null;
@@ -2766,6 +2788,8 @@ export interface components {
             id: string;
             /** @description The interaction that shows the file in the channel */
             interaction_id: string | null;
+            /** @description The message that the item was created for */
+            message: string | null;
             /** @description Found out from the content; empty until it is known */
             mime_type: string;
             /** Format: date-time */
@@ -2778,6 +2802,8 @@ export interface components {
              * @default
              */
             resource_type: string;
+            /** @description Of the stored file, in hex; null without one */
+            sha256: string | null;
             /** @description The URL that the item was created with */
             source_url: string | null;
             /** @description `Queued`, `Processing`, `Ready`, or `Failed: <why>` */
@@ -2821,6 +2847,24 @@ export interface components {
              */
             name?: string;
             source_url?: string | null;
+        };
+        MediaDeletion: {
+            bytes: number;
+            channel: string | null;
+            /** Format: date-time */
+            deleted_at: string;
+            deleted_by: {
+                id: string;
+                /** @description As in frames */
+                key_id: string | null;
+                /** @enum {string} */
+                type: "user" | "service" | "system";
+            };
+            id: string;
+            interaction_id: string | null;
+            name: string | null;
+            /** @description Of the file, in hex; null for an item without one */
+            sha256: string | null;
         };
         MediaMetadata: {
             description: string;
@@ -13782,6 +13826,149 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No valid API key */
+            401: {
+                headers: {
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The API key lacks the scope */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Absent, or another organization's */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A conflict with another request */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `If-Match` does not match */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not plain JSON in UTF-8 */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A store is unavailable, or not caught up */
+            503: {
+                headers: {
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getMediaDeletion: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
+                /** @description Waits up to two seconds until the read models include this position */
+                "Parley-Position"?: string;
+            };
+            path: {
+                /** @description Id of the media item */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MediaDeletion"];
+                };
             };
             /** @description The request cannot be read, or its head is ambiguous */
             400: {

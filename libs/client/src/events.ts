@@ -8,6 +8,15 @@ export type Channel = Schemas['Channel'];
 export type Interaction = Schemas['Interaction'];
 export type ChannelParticipant = Schemas['ChannelParticipant'];
 
+/** Who did it. */
+export interface EventActor {
+  readonly type: 'user' | 'service' | 'system';
+  readonly id: string;
+  readonly key_id: string | null;
+  /** In whose name; null if in its own. */
+  readonly on_behalf_of: { readonly type: 'user' | 'agent'; readonly id: string } | null;
+}
+
 export interface ReactionChange {
   readonly interaction_id: string;
   readonly emoji: string;
@@ -23,6 +32,15 @@ export interface EventData {
   readonly 'channel.archived': Channel;
   readonly 'participant.joined': ChannelParticipant & { readonly participant_id: string };
   readonly 'participant.left': ChannelParticipant & { readonly participant_id: string };
+  readonly 'file.deleted': {
+    readonly channel_id: string;
+    readonly media_id: string;
+    readonly name: string;
+    /** Of the content, in hex; null for an item without a file. */
+    readonly sha256: string | null;
+    readonly bytes: number;
+    readonly interaction_id: string | null;
+  };
   readonly 'interaction.posted': Interaction;
   /** Content was added to an incomplete interaction. */
   readonly 'interaction.updated': Interaction;
@@ -49,11 +67,15 @@ export type ChannelEvent = {
     readonly type: Type;
     /** RFC 3339. */
     readonly at: string;
+    /** Null for an event of another application; absent from servers before this member existed. */
+    readonly actor?: EventActor | null | undefined;
+    /** Names of the members that `channel.updated` is about. */
+    readonly changed?: readonly string[] | undefined;
     readonly data: EventData[Type] | null;
   };
 }[EventType];
 
-export function asEvent({ seq, type, at, data }: EventFrame): ChannelEvent {
+export function asEvent({ frame: _frame, ...event }: EventFrame): ChannelEvent {
   // These are the server's types; further types of a newer server match no `case`.
-  return { seq, type, at, data } as ChannelEvent;
+  return event as ChannelEvent;
 }

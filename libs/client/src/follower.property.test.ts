@@ -59,5 +59,5 @@ function hello(head: number): ServerFrame {
 }
 
 function event(seq: number): ServerFrame {
-  return { frame: 'event', seq, type: 'unknown', at: '2026-01-01T00:00:00.000Z', data: null };
+  return { frame: 'event', seq, type: 'unknown', at: '2026-01-01T00:00:00.000Z', actor: null, data: null };
 }

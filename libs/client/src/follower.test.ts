@@ -14,6 +14,7 @@ const hello = (head: number): ServerFrame => ({
 });
 const event = (seq: number, type = 'reaction.added', data: unknown = null): ServerFrame => ({
   frame: 'event',
+  actor: null,
   seq,
   type,
   at: '2026-01-01T00:00:00.000Z',

@@ -62,13 +62,33 @@ export interface components {
             /** @description Seconds after which the same command may succeed */
             retry_after?: number;
         };
+        EventActor: {
+            id: string;
+            /** @description The API key, or the issuer and the thumbprint of the key that verified a token; null for the system, and for events of before */
+            key_id: string | null;
+            /** @description In whose name; null if in its own */
+            on_behalf_of: {
+                id: string;
+                /** @enum {string} */
+                type: "user" | "agent";
+            } | null;
+            /**
+             * @description `system`: Parley itself, such as a worker
+             * @enum {string}
+             */
+            type: "user" | "service" | "system";
+        };
         /** @description An event of the channel: durable, in order */
         EventFrame: {
+            /** @description Who did it; null for an event of another application */
+            actor: components["schemas"]["EventActor"] | null;
             /**
              * Format: date-time
              * @description Time of the event
              */
             at: string;
+            /** @description Names of the members that `channel.updated` is about */
+            changed?: string[];
             /** @description The resource after the event, in the representation of REST; null if the client did not opt in to it */
             data: unknown;
             /** @constant */

@@ -22,6 +22,7 @@ export {
   type Channel,
   type ChannelEvent,
   type ChannelParticipant,
+  type EventActor,
   type EventData,
   type EventType,
   type Interaction,

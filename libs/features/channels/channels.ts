@@ -37,10 +37,12 @@ import {
   type ChannelState,
   decideAddParticipant,
   decideCreate,
+  decideNoteDeletion,
   decideOpen,
   decideRemoveParticipant,
   decideThread,
   decideUpdate,
+  type FileDeleted,
   type NewChannel,
   type Participant,
   refusalOf,
@@ -142,6 +144,11 @@ export class Channels {
     const { organizationId } = context;
     if (result.ok) await this.#changes.announce({ kind: 'participant-removed', organizationId, channelId: id });
     return result;
+  }
+
+  /** Records that a file of the channel was deleted. Rejections: there is no such channel any longer, or it is archived. */
+  noteDeletedFile(context: CommandContext, id: EntityId, file: FileDeleted): Promise<ChannelResult> {
+    return this.entities.update<ChannelRejection>(context, id, (channel) => decideNoteDeletion(channel, file));
   }
 
   /** Archives the channel, and fails its incomplete interactions in the same append. */

@@ -17,15 +17,17 @@ import { isSettled, type Media, type MediaEvent, type MediaState } from './media
 export interface Destinations {
   readonly knowledge: Pick<Knowledge, 'graph'>;
   readonly documents: Pick<Documents, 'put' | 'remove'>;
-  readonly channels: Pick<Channels, 'directories' | 'interactions'>;
+  readonly channels: Pick<Channels, 'directories' | 'interactions' | 'noteDeletedFile'>;
 }
 
 interface Parts extends Destinations, InspectionTools {}
 
 /**
- * Gives processed files to the graph and the channel that their items name, and removes the documents of deleted items.
+ * Gives processed files to the graph and the channel that their items name; of a deleted item, it removes the document,
+ * and records the deletion in the channel.
  *
- * Guarantees: a file is posted once, and the graph of a deleted item keeps no document of it.
+ * Guarantees: a file is posted once, the graph of a deleted item keeps no document of it, and its channel has one event of
+ * the deletion, which names who deleted it.
  */
 export function mediaDelivery(parts: Parts) {
   return reactor<MediaState, MediaEvent>({
@@ -37,7 +39,8 @@ export function mediaDelivery(parts: Parts) {
     async handle(_event, process) {
       const { state } = process;
       if (state === null) return [];
-      return state.deletedAt === null ? deliver(state, process, parts) : removeDocument(state, process, parts);
+      if (state.deletedAt === null) return deliver(state, process, parts);
+      return [...(await removeDocument(state, process, parts)), ...(await noteDeletion(state, process, parts))];
     },
     giveUp(state, { reason }) {
       // The graph must not keep facts of a deleted item without notice: the event is parked.
@@ -101,8 +104,19 @@ function documentOf({ id: externalId }: Media, { organizationId }: Delivery, kno
   return { id: documentIdOf(organizationId, knowledgeGraph, externalId), knowledgeGraph, externalId };
 }
 
+/** As the actor that deleted the item, not as its creator. */
+async function noteDeletion(media: Media, process: Delivery, { channels }: Parts): Promise<readonly MediaEvent[]> {
+  const { id: mediaId, channel, name, file, interactionId: shown, deletedBy, isToNote } = media;
+  if (channel === null || deletedBy === null || !isToNote) return [];
+  const deleted = { mediaId, name, hash: file?.hash ?? null, bytes: file?.bytes ?? 0, interactionId: shown };
+  // A channel that is archived or gone has no further event.
+  await channels.noteDeletedFile({ ...commandOf(media, process, 'deletion'), actor: deletedBy }, channel, deleted);
+  return [{ type: 'MediaDeletionNoted.v1', data: {} }];
+}
+
 async function removeDocument(media: Media, process: Delivery, { documents }: Parts): Promise<readonly MediaEvent[]> {
-  const { knowledgeGraph, status } = media;
+  const { knowledgeGraph, status, mayHaveDocument } = media;
+  if (!mayHaveDocument) return [];
   if (knowledgeGraph !== null) {
     const document = documentOf(media, process, knowledgeGraph);
     if (status === 'queued' || status === 'processing') {
@@ -143,7 +157,11 @@ async function post(media: Media, process: Delivery, { channels }: Parts): Promi
 const COMMANDS = '3d0a6c52-5e0f-4a63-9d0c-2b8c1f7f9b64';
 
 /** A command on a destination, the same in every attempt of all workers: its events are looked for before they are appended. */
-function commandOf({ id, createdAt }: Media, process: Delivery, effect: 'document' | 'post'): CommandContext {
+function commandOf(
+  { id, createdAt }: Media,
+  process: Delivery,
+  effect: 'document' | 'post' | 'deletion',
+): CommandContext {
   const commandId = derivedId(COMMANDS, `${id} ${effect}`);
   return { ...process.commandContext(), commandId, repeatedSinceMs: Date.parse(createdAt) };
 }

@@ -9,6 +9,7 @@ import {
   commandContext,
   type HttpApp,
   type MemberRoute,
+  notFound,
   requireFetchable,
   routesTagged,
   downloadedFile,
@@ -18,7 +19,14 @@ import { IN_FILTERED_CHANNEL, IN_NAMED_CHANNEL, inChannelOfItem } from './media.
 import { createItem, descriptionOf, type OwnDestinations, requireDestinations } from './media.creation.ts';
 import { sendFile, withAddresses } from './media.files.ts';
 import type { MediaFacets, MediaItems } from './media.read.ts';
-import { createMediaBody, fileParams, mediaFilters, mediaParams, mediaSchema } from './media.schemas.ts';
+import {
+  createMediaBody,
+  fileParams,
+  mediaDeletionSchema,
+  mediaFilters,
+  mediaParams,
+  mediaSchema,
+} from './media.schemas.ts';
 import { decideDelete, type MediaEvent, type MediaState } from './media.ts';
 
 export interface MediaRouteParts extends OwnDestinations {
@@ -31,7 +39,7 @@ export interface MediaRouteParts extends OwnDestinations {
 
 type Replies = EntityReplies<MediaState, MediaEvent, MediaFacets>;
 
-const { writes } = routesTagged('media');
+const { reads, writes } = routesTagged('media');
 const params = mediaParams;
 const response = { 200: mediaSchema };
 
@@ -61,6 +69,7 @@ export function mediaRoutes(app: HttpApp, parts: MediaRouteParts): void {
   });
   createRoute(app, replies, parts);
   deleteRoute(app, replies, parts, ofItem);
+  deletionRoute(app, parts);
   fileRoute(app, parts);
 }
 
@@ -105,6 +114,33 @@ function deleteRoute(app: HttpApp, replies: Replies, { media }: MediaRouteParts,
       );
       replies.accepted(request, reply, result);
       return reply.code(204).send();
+    },
+  );
+}
+
+function deletionRoute(app: HttpApp, { media }: MediaRouteParts): void {
+  app.get(
+    '/api/v1/media/:id/deletion',
+    reads({
+      operationId: 'getMediaDeletion',
+      summary: 'Read who deleted a media item, when, and the SHA-256 of its file',
+      params,
+      response: { 200: mediaDeletionSchema },
+    }),
+    async (request) => {
+      const item = await media.deleted(request.principal.organizationId, request.params.id);
+      if (item === null) throw notFound();
+      const { id, name, deletedBy, file, channel, interactionId } = item;
+      return {
+        id,
+        name,
+        deleted_at: item.deletedAt ?? item.modified,
+        deleted_by: { type: deletedBy.type, id: deletedBy.id, key_id: deletedBy.keyId ?? null },
+        sha256: file?.hash ?? null,
+        bytes: file?.bytes ?? 0,
+        channel,
+        interaction_id: interactionId,
+      };
     },
   );
 }

@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises';
 
 import type { MediaFile } from '#libs/features/documents/index.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { systemClock } from '#libs/kernel/clock.ts';
+import type { Actor } from '#libs/kernel/event.ts';
+import { type EntityId, newId } from '#libs/kernel/ids.ts';
 import { type BlobStore, missingBlob } from '#libs/platform/blobs/index.ts';
 import { Entities, entity, type EntityCore } from '#libs/platform/entity/index.ts';
 
@@ -46,11 +48,14 @@ export const mediaResource = (media: Media) => ({
   duration_ms: media.durationMs,
   document_id: media.documentId,
   interaction_id: media.interactionId,
+  channel: media.channel,
+  message: media.message,
+  sha256: media.file?.hash ?? null,
 });
 
 export const mediaEntity = entity<MediaState, MediaEvent, MediaFacets>({
   category: MEDIA,
-  version: 2,
+  version: 3,
   codec: mediaCodec,
   fold: mediaFold,
   resource: mediaResource,
@@ -65,12 +70,22 @@ export const mediaEntity = entity<MediaState, MediaEvent, MediaFacets>({
   isEnded: isSettled,
 });
 
+/** Of a read of the log, which is stored nowhere. */
+const READER: Actor = { type: 'system', id: 'reader' };
+
 export class MediaItems extends Entities<MediaState, MediaEvent, MediaFacets> {
   readonly #blobs: BlobStore;
 
   constructor(core: EntityCore & { readonly blobs: BlobStore }) {
     super(mediaEntity, core);
     this.#blobs = core.blobs;
+  }
+
+  /** A deleted item with the last that is known of it, from the log; null for one that is not deleted, and as {@link find}. */
+  async deleted(organizationId: EntityId, id: EntityId): Promise<(Media & { readonly deletedBy: Actor }) | null> {
+    const item = await this.current({ commandId: newId(), organizationId, actor: READER, at: systemClock.now() }, id);
+    if (item?.organizationId !== organizationId || item.deletedBy === null) return null;
+    return { ...item, deletedBy: item.deletedBy };
   }
 
   /** The file of an item, for documents. Null for a missing item, or one of another organization. */

@@ -32,8 +32,28 @@ export const mediaSchema = z
     duration_ms: z.int().nullable().describe('Of audio and video'),
     document_id: z.string().nullable().describe('The document that the knowledge graph learns from'),
     interaction_id: z.string().nullable().describe('The interaction that shows the file in the channel'),
+    channel: z.string().nullable().describe('The channel that the item was created for'),
+    message: z.string().nullable().describe('The message that the item was created for'),
+    sha256: z.string().nullable().describe('Of the stored file, in hex; null without one'),
   })
   .meta({ id: 'Media' });
+
+export const mediaDeletionSchema = z
+  .object({
+    id: z.string(),
+    name: z.string().nullable(),
+    deleted_at: shownTime(),
+    deleted_by: z.object({
+      type: z.enum(['user', 'service', 'system']),
+      id: z.string(),
+      key_id: z.string().nullable().describe('As in frames'),
+    }),
+    sha256: z.string().nullable().describe('Of the file, in hex; null for an item without one'),
+    bytes: z.int(),
+    channel: z.string().nullable(),
+    interaction_id: z.string().nullable(),
+  })
+  .meta({ id: 'MediaDeletion' });
 
 const name = text({ max: 256, description: 'Name of the file' }).default('');
 const knowledgeGraph = idReference({ description: 'Id of a knowledge graph, which learns from the text of the file' });

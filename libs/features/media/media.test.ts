@@ -87,7 +87,9 @@ describe('media items', () => {
     const failure: MediaEvent = { type: 'MediaDelivered.v1', data: { ...data, interactionId: null, problem } };
     expect(resource(given(...named, failure))).toMatchObject({ status: `Failed: ${problem}`, width: 40, file_url: '' });
     expect(isSettled(given(...named, deleted))).toBe(false);
-    expect(isSettled(given(...named, deleted, { type: 'MediaDocumentRemoved.v1', data: {} }))).toBe(true);
+    const removed: MediaEvent = { type: 'MediaDocumentRemoved.v1', data: {} };
+    expect(isSettled(given(...named, deleted, removed))).toBe(false);
+    expect(isSettled(given(...named, deleted, removed, { type: 'MediaDeletionNoted.v1', data: {} }))).toBe(true);
   });
 
   it('are deleted once', () => {

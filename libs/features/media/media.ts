@@ -74,6 +74,8 @@ export const mediaCodec = defineEvents({
   'MediaDeleted.v1': z.object({}),
   /** Follows `MediaDeleted`, if the item names a graph: it has no document of the item any longer. */
   'MediaDocumentRemoved.v1': z.object({}),
+  /** Follows `MediaDeleted`, if the item names a channel: the channel has an event of the deletion. */
+  'MediaDeletionNoted.v1': z.object({}),
 });
 
 export type MediaEvent = EventOf<typeof mediaCodec>;
@@ -101,6 +103,10 @@ export type Media = MediaCreated &
     readonly interactionId: EntityId | null;
     /** Its graph may have a document of it. */
     readonly mayHaveDocument: boolean;
+    /** Its channel has no event of its deletion yet. */
+    readonly isToNote: boolean;
+    /** Set with `deletedAt`. */
+    readonly deletedBy: Actor | null;
     /** A deleted item is answered as a missing one. */
     readonly deletedAt: Timestamp | null;
     /** Revision of the event by which a worker started; null until then. */
@@ -132,6 +138,8 @@ export const mediaFold: Fold<MediaState, MediaEvent> = {
         preview: null,
         documentId: null,
         interactionId: null,
+        isToNote: false,
+        deletedBy: null,
         deletedAt: null,
         startRevision: null,
       };
@@ -157,9 +165,17 @@ export const mediaFold: Fold<MediaState, MediaEvent> = {
         };
       case 'MediaDeleted.v1':
         // Its removal starts anew.
-        return { ...changed, deletedAt: changed.modified, startRevision: null };
+        return {
+          ...changed,
+          deletedAt: changed.modified,
+          deletedBy: event.metadata.actor,
+          isToNote: state.channel !== null,
+          startRevision: null,
+        };
       case 'MediaDocumentRemoved.v1':
         return { ...changed, mayHaveDocument: false };
+      case 'MediaDeletionNoted.v1':
+        return { ...changed, isToNote: false };
     }
   },
 };
@@ -175,8 +191,8 @@ export function isProcessed(media: Media): boolean {
 }
 
 /** Whether nothing follows any longer. */
-export function isSettled({ status, deletedAt, mayHaveDocument }: Media): boolean {
-  return deletedAt === null ? status === 'ready' || status === 'failed' : !mayHaveDocument;
+export function isSettled({ status, deletedAt, mayHaveDocument, isToNote }: Media): boolean {
+  return deletedAt === null ? status === 'ready' || status === 'failed' : !mayHaveDocument && !isToNote;
 }
 
 /** The status as the API shows it. */

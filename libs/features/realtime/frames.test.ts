@@ -167,7 +167,7 @@ describe('frames of the server', () => {
       heartbeat_ms: 25_000,
       max_frame_bytes: 65_536,
     },
-    { frame: 'event', seq: 1, type: 'channel.created', at: '2026-01-31T12:00:00.000Z', data: null },
+    { frame: 'event', seq: 1, type: 'channel.created', at: '2026-01-31T12:00:00.000Z', actor: null, data: null },
     { frame: 'caught_up', seq: 0 },
     { frame: 'delta', interaction_id: 'i', offset: 0, text: 'a' },
     { frame: 'snapshot', interaction_id: 'i', text: '' },

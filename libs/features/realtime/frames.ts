@@ -8,7 +8,7 @@
 import { z } from 'zod';
 
 import { parseInput, parseJson, parseJsonBody, text, ValidationFailure } from '#libs/platform/http/index.ts';
-import { FRAME_FLAG } from '#libs/platform/live/index.ts';
+import { FRAME_FLAG, shownActor } from '#libs/platform/live/index.ts';
 
 import { PROTOCOL } from './protocol.ts';
 
@@ -90,6 +90,8 @@ export const eventFrameEnvelope = z
     seq: z.int().min(1).describe('One more than that of the event before it'),
     type: z.string().describe('Type of the event; `unknown` for one that this version of the server does not know'),
     at: z.iso.datetime().describe('Time of the event'),
+    actor: shownActor.nullable().describe('Who did it; null for an event of another application'),
+    changed: z.array(z.string()).optional().describe('Names of the members that `channel.updated` is about'),
     data: z
       .unknown()
       .describe('The resource after the event, in the representation of REST; null if the client did not opt in to it'),

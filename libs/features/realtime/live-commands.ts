@@ -6,6 +6,7 @@ import { systemClock } from '#libs/kernel/clock.ts';
 import { sequenceOf, streamRevision, type ChannelSequence, type StreamRevision } from '#libs/kernel/event.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import {
+  actorOf,
   answerOf,
   canonicalJson,
   conflict,
@@ -164,16 +165,16 @@ function requestOf(
     NAMESPACE,
     JSON.stringify([organizationId, principalType, principalId, channelId, idempotencyKey, fingerprint]),
   );
+  const principal = { organizationId, principalType, principalId, keyId, scopes: new Set(scopes), isMember };
   const context = {
     commandId,
     organizationId,
-    actor: { type: principalType, id: principalId },
+    actor: actorOf(principal),
     isMember,
     at: systemClock.now(),
     correlationId: session.id,
     idempotencyKey,
   };
-  const principal = { organizationId, principalType, principalId, keyId, scopes: new Set(scopes), isMember };
   return { type, call: { context, principal, channelId, data }, commandId, fingerprint };
 }
 

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 
-import type { EventMetadata } from '#libs/kernel/event.ts';
+import type { Actor, EventMetadata } from '#libs/kernel/event.ts';
 
 import type { ForeignReason, StoredEvent } from './event-store.ts';
 
@@ -12,13 +12,22 @@ import type { ForeignReason, StoredEvent } from './event-store.ts';
 export const eventMetadataSchema = z.object({
   at: z.iso.datetime(),
   organizationId: z.string().min(1),
-  actor: z.object({ type: z.enum(['user', 'service', 'system']), id: z.string().min(1) }),
+  actor: z.object({
+    type: z.enum(['user', 'service', 'system']),
+    id: z.string().min(1),
+    keyId: z.string().optional(),
+  }),
   commandId: z.string().min(1),
   $correlationId: z.string().min(1),
   $causationId: z.string().min(1),
   traceparent: z.string().optional(),
   idempotencyKey: z.string().optional(),
 }) satisfies z.ZodType<EventMetadata>;
+
+/** The actor in the metadata of a stored event; null for a foreign event. */
+export function actorIn(metadata: unknown): Actor | null {
+  return z.object({ actor: eventMetadataSchema.shape.actor }).safeParse(metadata).data?.actor ?? null;
+}
 
 /** Every event of Parley has had these from the beginning. */
 const REQUIRED = Object.entries(eventMetadataSchema.shape).flatMap(([name, schema]) =>

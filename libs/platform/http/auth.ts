@@ -2,6 +2,7 @@ import { hash, randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { crc32 } from 'node:zlib';
 import { type ActingAs, type Caller, IMPERSONATE_SCOPE, mayActAs } from '#libs/kernel/acting.ts';
+import type { Actor } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { forbidden } from './errors.ts';
 
@@ -11,6 +12,15 @@ export interface Principal extends Caller {
   readonly keyId: EntityId;
   /** Expiry of the key in milliseconds since the Unix epoch; null if it does not expire. */
   readonly expiresAtMs: number | null;
+}
+
+/** Who the events of a principal's commands name. The `keyId` of a token ends with its user, which the actor names. */
+export function actorOf({
+  principalType: type,
+  principalId: id,
+  keyId,
+}: Pick<Principal, 'principalType' | 'principalId' | 'keyId'>): Actor {
+  return { type, id, keyId: keyId.endsWith(`.${id}`) ? keyId.slice(0, -id.length - 1) : keyId };
 }
 
 /**

@@ -11,6 +11,7 @@ export { routesTagged } from './server-options.ts';
 export { readPast } from './past-reads.ts';
 export type { HttpApp, HttpServer, HttpServerOptions, ReadinessProbe } from './server-options.ts';
 export {
+  actorOf,
   API_KEY_PREFIX,
   createApiKey,
   digestOf,

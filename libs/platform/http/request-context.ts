@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { systemClock } from '#libs/kernel/clock.ts';
 import { derivedId, newId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import type { Principal } from './auth.ts';
+import { actorOf, type Principal } from './auth.ts';
 import type { BodyBudget } from './body-budget.ts';
 import type { MemberRoute } from './members.ts';
 import type { IdempotentRun } from './idempotency.ts';
@@ -117,12 +117,12 @@ function commandIdOf(run: IdempotentRun | null): EntityId {
 
 /** Call once per command: without an `Idempotency-Key`, each call creates a new command id. */
 export function commandContext(request: FastifyRequest): CommandContext {
-  const { organizationId, principalType, principalId, isMember } = request.principal;
+  const { organizationId, isMember } = request.principal;
   const run = request.idempotentRun;
   return {
     commandId: commandIdOf(run),
     organizationId,
-    actor: { type: principalType, id: principalId },
+    actor: actorOf(request.principal),
     isMember,
     at: systemClock.now(),
     correlationId: request.id,

@@ -1,6 +1,6 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 
-import type { ChannelSequence } from '#libs/kernel/event.ts';
+import type { Actor, ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 
 /** Properties of a frame that are used without parsing it; a bit mask. */
@@ -43,7 +43,40 @@ export interface EventContent {
   readonly json: string;
   /** A mask of `FRAME_FLAG`, for a frame. Default: none. */
   readonly flags?: number;
+  /** In whose name the actor did it, as the event states it. Default: in its own. */
+  readonly onBehalfOf?: Represented | null;
+  /** Names of the members of the resource that the event has changed. Default: the type tells it. */
+  readonly changed?: readonly string[];
 }
+
+/** A user or an agent in whose name a principal with the right to do so acts. */
+export interface Represented {
+  readonly type: 'user' | 'agent';
+  readonly id: string;
+}
+
+/** @returns null for a user that acts itself */
+export function representedBy(actor: Actor, represented: Represented): Represented | null {
+  return actor.type === 'user' && represented.type === 'user' && actor.id === represented.id ? null : represented;
+}
+
+/** The actor of an event as frames name it. */
+export const shownActor = z
+  .object({
+    type: z.enum(['user', 'service', 'system']).describe('`system`: Parley itself, such as a worker'),
+    id: z.string(),
+    key_id: z
+      .string()
+      .nullable()
+      .describe(
+        'The API key, or the issuer and the thumbprint of the key that verified a token; null for the system, and for events of before',
+      ),
+    on_behalf_of: z
+      .object({ type: z.enum(['user', 'agent']), id: z.string() })
+      .nullable()
+      .describe('In whose name; null if in its own'),
+  })
+  .meta({ id: 'EventActor' });
 
 const DATA = ',"data":';
 
@@ -51,10 +84,17 @@ const DATA = ',"data":';
  * Deterministic: published frames and frames from the log must have the same bytes.
  *
  * @param at time of the event, RFC 3339
+ * @param actor null for a foreign event
  */
-export function eventFrame(sequence: ChannelSequence, at: string, { type, json, flags = 0 }: EventContent): EventFrame {
+export function eventFrame(
+  sequence: ChannelSequence,
+  { at, actor }: { readonly at: string; readonly actor: Actor | null },
+  { type, json, flags = 0, onBehalfOf = null, changed }: EventContent,
+): EventFrame {
   const head = `{"frame":"event","seq":${sequence},"type":${JSON.stringify(type)},"at":${JSON.stringify(at)}`;
-  return { sequence, flags, json: `${head}${DATA}${json}}` };
+  const by = actor && { type: actor.type, id: actor.id, key_id: actor.keyId ?? null, on_behalf_of: onBehalfOf };
+  const fields = changed === undefined ? '' : `,"changed":${JSON.stringify(changed)}`;
+  return { sequence, flags, json: `${head},"actor":${JSON.stringify(by)}${fields}${DATA}${json}}` };
 }
 
 /** The type of an event's frame, from its JSON. */
@@ -64,7 +104,7 @@ export function frameType(json: string): string {
 
 /** The frame with `"data":null`, for subscribers that do not include it: keeps the sequence contiguous. */
 export function withoutData(json: string): string {
-  // Only strings and a number precede the member, and quotes in a string are escaped.
+  // No member before it is called `data`, and quotes in a string are escaped.
   return `${json.slice(0, json.indexOf(DATA))}${DATA}null}`;
 }
 

@@ -12,8 +12,10 @@ export {
   snapshotJson,
   UNKNOWN_EVENT,
   withoutData,
+  representedBy,
+  shownActor,
 } from './frames.ts';
-export type { EventContent, EventDescription, EventFrame, LiveValue, LiveValues } from './frames.ts';
+export type { EventContent, EventDescription, EventFrame, LiveValue, LiveValues, Represented } from './frames.ts';
 export { decodeLiveMessage, encodeEvent, encodeHead, encodeValue, joinLines } from './live-message.ts';
 export { EventStream } from './event-stream.ts';
 export type { FramesOptions, FrameSource } from './frame-source.ts';

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { sequenceOf, type DomainEvent, type EventMetadata, type StreamEvent } from '#libs/kernel/event.ts';
 import { CorruptEventError } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { EventCodec, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { actorIn, type EventCodec, type StoredEvent } from '#libs/platform/eventstore/index.ts';
 
 import { UNKNOWN_EVENT, type EventContent, type EventDescription } from './frames.ts';
 
@@ -29,6 +29,13 @@ export const publicMessageHeaders = z.object({
     .regex(/^\d{16}$/)
     .describe('Sequence of the event in its channel: from 1, contiguous, with leading zeros'),
   ce_organizationid: z.string().optional().describe('Organization of the actor'),
+  ce_authtype: z
+    .enum(['app_user', 'service_account', 'system'])
+    .optional()
+    .describe('Kind of the actor (the extension Auth Context of CloudEvents): a user, a service, or Parley itself'),
+  ce_authid: z.string().optional().describe('Id of the actor'),
+  ce_authclaims: z.string().optional().describe('JSON: `key_id` and `on_behalf_of` of the actor, as in frames'),
+  ce_correlationid: z.string().optional().describe('Id of the request (`x-request-id`) that led to the event'),
   traceparent: z.string().optional().describe('W3C Trace Context of the request that led to the event'),
   'content-type': z.literal('application/json'),
 });
@@ -112,6 +119,7 @@ export class PublicMessages {
         ce_time: at ?? new Date(stored.createdMs).toISOString(),
         ce_sequence: String(sequenceOf(stored.revision)).padStart(SEQUENCE_DIGITS, '0'),
         ...(organizationId !== undefined && { ce_organizationid: organizationId }),
+        ...actorHeaders(stored, published),
         ...(traceparent !== undefined && { traceparent }),
         'content-type': 'application/json',
       },
@@ -128,4 +136,22 @@ export class PublicMessages {
       return null;
     }
   }
+}
+
+const AUTH_TYPES = { user: 'app_user', service: 'service_account', system: 'system' } as const;
+
+/** The extensions Auth Context and Correlation of CloudEvents. An event of a newer version has an actor as well. */
+function actorHeaders(stored: StoredEvent, published: ReturnType<PublicEvents['publish']>): Record<string, string> {
+  const actor = actorIn(stored.metadata);
+  if (actor === null) return {};
+  const claims = { key_id: actor.keyId ?? null, on_behalf_of: published?.event.onBehalfOf ?? null };
+  const { $correlationId, commandId }: Partial<EventMetadata> = published?.metadata ?? {};
+  // By default it is the id of the command, which is not published.
+  const isOfRequest = $correlationId !== undefined && $correlationId !== commandId;
+  return {
+    ce_authtype: AUTH_TYPES[actor.type],
+    ce_authid: actor.id,
+    ce_authclaims: JSON.stringify(claims),
+    ...(isOfRequest && { ce_correlationid: $correlationId }),
+  };
 }

@@ -1,6 +1,6 @@
 import { sequenceOf, type DomainEvent, type StreamEvent, type StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { actorIn, type StoredEvent } from '#libs/platform/eventstore/index.ts';
 import {
   encodeEvent,
   encodeHead,
@@ -76,7 +76,7 @@ export function withFrames<State, E extends DomainEvent>(
       for (const [index, event] of events.entries()) {
         const after = index === events.length - 1 ? last : projection.fold.evolve(state, event);
         const content = contentOf({ organizationId, id, before: state, after, event });
-        yield eventFrame(sequenceOf(event.revision), event.metadata.at, content);
+        yield eventFrame(sequenceOf(event.revision), event.metadata, content);
         state = after;
       }
     },
@@ -105,7 +105,11 @@ export function frameOfStored<State, E extends DomainEvent>(
 function unknownFrame({ revision, metadata, createdMs }: StoredEvent): EventFrame {
   const at: unknown = typeof metadata === 'object' && metadata !== null ? Reflect.get(metadata, 'at') : undefined;
   const time = typeof at === 'string' ? at : new Date(createdMs).toISOString();
-  return eventFrame(sequenceOf(revision), time, { type: UNKNOWN_EVENT, json: 'null' });
+  return eventFrame(
+    sequenceOf(revision),
+    { at: time, actor: actorIn(metadata) },
+    { type: UNKNOWN_EVENT, json: 'null' },
+  );
 }
 
 /** All writes of a run: those of the projection, and the state if it has changed. */

@@ -18,6 +18,11 @@ import { openBenchPlatform } from './bench-platform.ts';
 const MIB = 1024 * 1024;
 const AT_ONCE = 100;
 const AT = '2026-01-31T12:00:00.000Z';
+const ACTOR = {
+  type: 'user',
+  id: '01a1ff86-0000-7000-8000-000000000000',
+  keyId: '01a1ff87-0000-7000-8000-000000000000',
+} as const;
 /** No tick happens during the measurement: channels without subscribers stay open. */
 const NEVER_MS = 2 ** 30;
 
@@ -70,7 +75,11 @@ async function publishAll(platform: Platform, channels: readonly LiveStream[], e
       }
       if (channel === undefined) throw new RangeError(`no channel ${index}`);
       const json = JSON.stringify(appendedPost(head, channel.channelId, null));
-      const frame = eventFrame(sequenceOf(streamRevision(head - 1)), AT, { type: 'interaction.posted', json });
+      const frame = eventFrame(
+        sequenceOf(streamRevision(head - 1)),
+        { at: AT, actor: ACTOR },
+        { type: 'interaction.posted', json },
+      );
       bytes += frame.json.length;
       const topic = channelTopic(channel.organizationId, channel.channelId);
       sent.push(nodeWith(platform.redis, topic).spublish(topic, encodeEvent(frame)));

@@ -115,8 +115,12 @@ describe('parley tail', { timeout: 300_000 }, () => {
     await eventually(() => expect(lines()).toHaveLength(4), SOON);
     interrupt();
     expect(await ended).toBe(0);
-    expect(lines().map((line) => line.replace(/^\d\d:\d\d:\d\d/, 'hh:mm:ss'))).toEqual([
-      'hh:mm:ss       1  channel           created: Tailed',
+    expect(
+      lines().map((line) =>
+        line.replace(/^\d\d:\d\d:\d\d/, 'hh:mm:ss').replace(/by .* \(key [0-9a-f-]{32,36}\)/, 'by NAME (key ID)'),
+      ),
+    ).toEqual([
+      'hh:mm:ss       1  channel           created by NAME (key ID): Tailed',
       'hh:mm:ss       2  Bot               Where is my order?',
       '                                    It is late.',
       'hh:mm:ss       3  Bot               On its way.',

@@ -21,6 +21,8 @@ const CHANNEL_ID = '01a1fd41-60a1-72e0-b528-774b668e3498';
 const TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 const metadata = {
   ...logMetadata('command-1'),
+  actor: { type: 'user', id: 'user-1', keyId: 'key-1' } as const,
+  $correlationId: 'request-1',
   organizationId: 'organization-1',
   idempotencyKey: 'hunter2',
   traceparent: TRACE,
@@ -84,6 +86,10 @@ describe('a public event', () => {
       ce_time: metadata.at,
       ce_sequence: '0000000000000007',
       ce_organizationid: 'organization-1',
+      ce_authtype: 'app_user',
+      ce_authid: 'user-1',
+      ce_authclaims: '{"key_id":"key-1","on_behalf_of":null}',
+      ce_correlationid: 'request-1',
       traceparent: TRACE,
       'content-type': 'application/json',
     });

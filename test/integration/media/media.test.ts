@@ -84,6 +84,9 @@ describe('an upload', () => {
       duration_ms: null,
       document_id: null,
       interaction_id: null,
+      channel: null,
+      message: null,
+      sha256: createHash('sha256').update(file).digest('hex'),
     });
     expect(headers['etag']).toBe('"0"');
     const ready = await settled(json.id);

@@ -2,6 +2,8 @@ import { Parser } from '@asyncapi/parser';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
+import { systemClock } from '#libs/kernel/clock.ts';
+import { newId } from '#libs/kernel/ids.ts';
 import { clientFrame, PROTOCOL, serverFrame } from '#libs/features/realtime/index.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import { composeFeatures, type Features } from '#services/features.ts';
@@ -148,6 +150,14 @@ describe('a frame of an event', () => {
     ];
     const { items } = (await call('GET', `${path}/participants`)).json;
     steps.push(await call('DELETE', `${path}/participants/${items.at(-1).participant_id}`));
+    const file = { mediaId: newId(), name: 'bill.pdf', hash: null, bytes: 0, interactionId: null };
+    const context = {
+      commandId: newId(),
+      organizationId: api.organizationId,
+      actor: { type: 'user', id: api.userId },
+      at: systemClock.now(),
+    } as const;
+    expect(await features.channels.noteDeletedFile(context, channelId, file)).toMatchObject({ ok: true });
     steps.push(await call('POST', `${path}/archive`));
     expect(steps.map(({ status }) => status)).toEqual(steps.map(() => 200));
 

@@ -173,10 +173,11 @@ describe('the frames of a channel', () => {
       image_url: null,
       is_owner: true,
     };
+    const actor = { type: 'user', id: 'user-1', key_id: null, on_behalf_of: null };
     const frames = await framesAfter(channel, 1);
     expect(frames.map(({ json }) => JSON.parse(json) as unknown)).toEqual([
-      { frame: 'event', seq: 2, type: 'participant.joined', at: '2026-01-01T00:00:01.000Z', data },
-      { frame: 'event', seq: 3, type: 'participant.left', at: '2026-01-01T00:00:02.000Z', data },
+      { frame: 'event', seq: 2, type: 'participant.joined', at: '2026-01-01T00:00:01.000Z', actor, data },
+      { frame: 'event', seq: 3, type: 'participant.left', at: '2026-01-01T00:00:02.000Z', actor, data },
     ]);
   });
 
@@ -190,7 +191,7 @@ describe('the frames of a channel', () => {
     expect(frames[1]).toEqual({
       sequence: 2,
       flags: 0,
-      json: '{"frame":"event","seq":2,"type":"unknown","at":"2026-01-01T00:00:00.000Z","data":null}',
+      json: '{"frame":"event","seq":2,"type":"unknown","at":"2026-01-01T00:00:00.000Z","actor":{"type":"user","id":"user-1","key_id":null,"on_behalf_of":null},"data":null}',
     });
     expect(frames.at(-1)?.json).toContain('"type":"unknown"');
     for (const after of [1, 2, 3, frames.length - 1]) {

@@ -291,11 +291,15 @@ describe('a frame that a subscriber does not include', () => {
   const { nested, incomplete, ephemeral } = FRAME_FLAG;
   const eventMessage = (sequence: number, flags: number) =>
     encodeEvent(
-      eventFrame(sequenceOf(streamRevision(sequence - 1)), '2026-01-01T00:00:00.000Z', {
-        type: 'interaction.posted',
-        json: '{"text":"said"}',
-        flags,
-      }),
+      eventFrame(
+        sequenceOf(streamRevision(sequence - 1)),
+        { at: '2026-01-01T00:00:00.000Z', actor: null },
+        {
+          type: 'interaction.posted',
+          json: '{"text":"said"}',
+          flags,
+        },
+      ),
     );
 
   it('is sent without data if it is an event, and otherwise not at all', async () => {

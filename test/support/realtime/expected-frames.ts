@@ -52,6 +52,8 @@ const FRAME_TYPES: Readonly<Record<string, string>> = {
   'ChannelMetaDataChanged.v1': 'channel.updated',
   'AgentInvocationBehaviorChanged.v1': 'channel.updated',
   'RunConcurrencyChanged.v1': 'channel.updated',
+  'ChannelChanged.v1': 'channel.updated',
+  'FileDeleted.v1': 'file.deleted',
   'ParticipantAdded.v1': 'participant.joined',
   'ParticipantRemoved.v1': 'participant.left',
   'ChannelArchived.v1': 'channel.archived',

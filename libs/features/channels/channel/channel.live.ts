@@ -9,7 +9,14 @@ import { FRAME_FLAG, type EventContent, type EventDescription } from '#libs/plat
 import { channelEntity } from './channel.read.ts';
 import { channelResource, participantResource } from './channel.resource.ts';
 import { channelSchema, participantSchema } from './channel.schemas.ts';
-import { channelFold, type ChannelEvent, type ChannelState, type Participant } from './channel.ts';
+import {
+  type ChannelCreated,
+  type ChannelEvent,
+  channelFold,
+  type ChannelState,
+  type Participant,
+  type RunConcurrency,
+} from './channel.ts';
 
 const TYPES = {
   'ChannelCreated.v1': 'channel.created',
@@ -17,9 +24,11 @@ const TYPES = {
   'ChannelMetaDataChanged.v1': 'channel.updated',
   'AgentInvocationBehaviorChanged.v1': 'channel.updated',
   'RunConcurrencyChanged.v1': 'channel.updated',
+  'ChannelChanged.v1': 'channel.updated',
   'ChannelArchived.v1': 'channel.archived',
   'ParticipantAdded.v1': 'participant.joined',
   'ParticipantRemoved.v1': 'participant.left',
+  'FileDeleted.v1': 'file.deleted',
 } as const satisfies Record<ChannelEvent['type'], string>;
 
 const listedParticipant = z
@@ -29,6 +38,22 @@ const listedParticipant = z
   )
   .meta({ id: 'ListedParticipant' });
 
+const deletedFile = z
+  .object({
+    channel_id: z.string(),
+    media_id: z.string(),
+    name: z.string(),
+    sha256: z.string().nullable().describe('Of the content, in hex; null for an item without a file'),
+    bytes: z.int(),
+    interaction_id: z.string().nullable().describe('The interaction that shows the file; null if it was never posted'),
+  })
+  .meta({ id: 'DeletedFile' });
+const fileDeleted: EventDescription = {
+  type: 'file.deleted',
+  summary: 'A file of the channel was deleted; the actor deleted it',
+  data: deletedFile,
+};
+
 /** The frames of a channel's own events. */
 export const channelEventTypes: readonly EventDescription[] = [
   { type: 'channel.created', summary: 'The channel was created: its first event', data: channelSchema },
@@ -36,6 +61,7 @@ export const channelEventTypes: readonly EventDescription[] = [
   { type: 'channel.archived', summary: 'The channel was archived: its last event', data: channelSchema },
   { type: 'participant.joined', summary: 'A participant joined the channel', data: listedParticipant },
   { type: 'participant.left', summary: 'A participant left the channel', data: listedParticipant.nullable() },
+  fileDeleted,
 ];
 
 /** The frame of an event: the channel, or the participant, after it. */
@@ -55,10 +81,30 @@ export function channelFrame(
     const removed = before?.participants.find((one) => one.participantId === participantId);
     return { type, json: JSON.stringify(removed ? listed(removed) : null), flags: FRAME_FLAG.access };
   }
+  if (event.type === 'FileDeleted.v1') return channelMessage(event, after?.id ?? '');
   const json = after === null ? 'null' : channelEntity.json(after);
-  return event.type === 'ChannelArchived.v1'
-    ? { type, json, flags: FRAME_FLAG.access | FRAME_FLAG.last }
-    : { type, json };
+  switch (event.type) {
+    case 'ChannelCreated.v1':
+      return { type, json };
+    case 'ChannelArchived.v1':
+      return { type, json, flags: FRAME_FLAG.access | FRAME_FLAG.last };
+    default:
+      return { type, json, changed: Object.keys(changedFields(event.data)) };
+  }
+}
+
+type Changes = Partial<Pick<ChannelCreated, 'name' | 'metaData' | 'agentInvocationBehavior'>> & {
+  readonly runConcurrency?: RunConcurrency | null | undefined;
+};
+
+/** The changed fields, as the API names them. */
+function changedFields({ name, metaData, agentInvocationBehavior, runConcurrency }: Changes): object {
+  return {
+    ...(name !== undefined && { name }),
+    ...(metaData !== undefined && { meta_data: metaData }),
+    ...(agentInvocationBehavior !== undefined && { agent_invocation_behavior: agentInvocationBehavior }),
+    ...(runConcurrency !== undefined && { run_concurrency: runConcurrency }),
+  };
 }
 
 /** With the id of the record, which two of the four kinds of participants do not show. */
@@ -86,6 +132,7 @@ export const channelMessageTypes: readonly EventDescription[] = [
   { type: 'channel.archived', summary: 'The channel was archived: its last event', data: archived },
   { type: 'participant.joined', summary: 'A participant joined the channel', data: joined },
   { type: 'participant.left', summary: 'A participant left the channel', data: left },
+  fileDeleted,
 ];
 
 /** The message of an event: what the event alone states, without the events before it. */
@@ -100,13 +147,11 @@ function publicData(event: StreamEvent<ChannelEvent>, id: EntityId): object | nu
       return channel && channelResource(channel);
     }
     case 'ChannelRenamed.v1':
-      return { id, name: event.data.name };
     case 'ChannelMetaDataChanged.v1':
-      return { id, meta_data: event.data.metaData };
     case 'AgentInvocationBehaviorChanged.v1':
-      return { id, agent_invocation_behavior: event.data.agentInvocationBehavior };
     case 'RunConcurrencyChanged.v1':
-      return { id, run_concurrency: event.data.runConcurrency };
+    case 'ChannelChanged.v1':
+      return { id, ...changedFields(event.data) };
     case 'ChannelArchived.v1':
       return { id };
     case 'ParticipantAdded.v1': {
@@ -116,6 +161,10 @@ function publicData(event: StreamEvent<ChannelEvent>, id: EntityId): object | nu
     }
     case 'ParticipantRemoved.v1':
       return { channel_id: id, participant_id: event.data.participantId };
+    case 'FileDeleted.v1': {
+      const { mediaId, name, hash, bytes, interactionId } = event.data;
+      return { channel_id: id, media_id: mediaId, name, sha256: hash, bytes, interaction_id: interactionId };
+    }
     default:
       return unreachable(event);
   }

@@ -96,10 +96,11 @@ describe('updating a channel', () => {
     const changes = { name: 'Support', metaData: null, agentInvocationBehavior: 'intelligent' } as const;
     expect(decideUpdate(given(created), changes)).toEqual({
       ok: true,
-      events: [
-        { type: 'ChannelMetaDataChanged.v1', data: { metaData: null } },
-        { type: 'AgentInvocationBehaviorChanged.v1', data: { agentInvocationBehavior: 'intelligent' } },
-      ],
+      events: [{ type: 'ChannelChanged.v1', data: { metaData: null, agentInvocationBehavior: 'intelligent' } }],
+    });
+    expect(decideUpdate(given(created), { metaData: null })).toEqual({
+      ok: true,
+      events: [{ type: 'ChannelMetaDataChanged.v1', data: { metaData: null } }],
     });
   });
 

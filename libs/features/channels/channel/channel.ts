@@ -99,12 +99,30 @@ export const channelCodec = defineEvents({
   'ChannelMetaDataChanged.v1': z.object({ metaData: jsonMap.nullable() }),
   'AgentInvocationBehaviorChanged.v1': z.object({ agentInvocationBehavior: agentInvocationBehavior.nullable() }),
   'RunConcurrencyChanged.v1': z.object({ runConcurrency: runConcurrency.nullable() }),
+  /** Two or more of these fields, changed by one command. */
+  'ChannelChanged.v1': z.object({
+    name: z.string().exactOptional(),
+    metaData: jsonMap.nullable().exactOptional(),
+    agentInvocationBehavior: agentInvocationBehavior.nullable().exactOptional(),
+    runConcurrency: runConcurrency.nullable().exactOptional(),
+  }),
   'ParticipantAdded.v1': z.object({ participant }),
   'ParticipantRemoved.v1': z.object({ participantId: z.string() }),
+  /** A media item that names the channel was deleted; the actor deleted it. */
+  'FileDeleted.v1': z.object({
+    mediaId: z.string(),
+    name: z.string(),
+    /** SHA-256 of the content in hex; null for an item without a file. */
+    hash: z.string().nullable(),
+    bytes: z.int(),
+    /** The interaction that shows the file; null if it was never posted. */
+    interactionId: z.string().nullable(),
+  }),
   'ChannelArchived.v1': z.object({}),
 });
 
 export type ChannelEvent = EventOf<typeof channelCodec>;
+export type FileDeleted = Extract<ChannelEvent, { type: 'FileDeleted.v1' }>['data'];
 export type ChannelCreated = Extract<ChannelEvent, { type: 'ChannelCreated.v1' }>['data'];
 
 /** A channel to create: with its setting, which is an event of its own. */
@@ -153,6 +171,7 @@ export const channelFold: Fold<ChannelState, ChannelEvent> = {
       case 'ChannelMetaDataChanged.v1':
       case 'AgentInvocationBehaviorChanged.v1':
       case 'RunConcurrencyChanged.v1':
+      case 'ChannelChanged.v1':
         return { ...changed, ...event.data };
       case 'ParticipantAdded.v1':
         return { ...changed, participants: [...state.participants, event.data.participant] };
@@ -210,7 +229,14 @@ export function decideUpdate(channel: Channel, changes: ChannelChanges): Channel
   if (runConcurrency !== undefined && runConcurrency !== channel.runConcurrency) {
     events.push(concurrencyChanged(runConcurrency));
   }
-  return accept(...events);
+  if (events.length < 2) return accept(...events);
+  const data: object = Object.assign({}, ...events.map((event) => event.data));
+  return accept({ type: 'ChannelChanged.v1', data });
+}
+
+/** The organization's channel hears once of a deleted file; an archived one has had its last event. */
+export function decideNoteDeletion(channel: Channel, file: FileDeleted): ChannelDecision {
+  return channel.archivedAt === null ? accept({ type: 'FileDeleted.v1', data: file }) : refuse({ reason: 'archived' });
 }
 
 function concurrencyChanged(runConcurrency: RunConcurrency | null): ChannelEvent {

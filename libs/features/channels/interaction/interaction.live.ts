@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { FRAME_FLAG, type EventContent, type EventDescription } from '#libs/platform/live/index.ts';
+import { FRAME_FLAG, type EventContent, type EventDescription, representedBy } from '#libs/platform/live/index.ts';
 
 import { type ChangeEvent, type Interaction, type InteractionEvent, posted } from './interaction.events.ts';
 import type { InteractionsState } from './interaction.ts';
@@ -29,13 +29,30 @@ export function interactionFrame(
 ): EventContent {
   const type = TYPES[event.type];
   if (event.type === 'InteractionPosted.v1') {
-    return { type, json: postedJson(event, owner), flags: flagsOf(posted(event)) };
+    return { type, json: postedJson(event, owner), flags: flagsOf(posted(event)), onBehalfOf: senderOf(event) };
   }
   const open = before.open[event.data.sequence];
   // As in the fold: an event about a complete interaction changes nothing.
   if (open === undefined) return { type, json: 'null' };
   const after = changedOpen(open, event);
   return { type, json: changedJson(after, event, owner), flags: flagsOf(after) };
+}
+
+/** The sender, if it is an identity that another principal has posted for. */
+function senderOf({ data, metadata }: Extract<StreamEvent<InteractionEvent>, { type: 'InteractionPosted.v1' }>) {
+  const { type, user_id: userId, agent_id: agentId } = data.participant as ParticipantIds;
+  if (type === 'authenticated_user' && userId !== undefined) {
+    return representedBy(metadata.actor, { type: 'user', id: userId });
+  }
+  return type === 'agent' && agentId !== undefined
+    ? representedBy(metadata.actor, { type: 'agent', id: agentId })
+    : null;
+}
+
+interface ParticipantIds {
+  readonly type: string;
+  readonly user_id?: string;
+  readonly agent_id?: string;
 }
 
 function flagsOf({ parentSpanId, complete }: Pick<Interaction, 'parentSpanId' | 'complete'>): number {
@@ -85,7 +102,7 @@ export function interactionMessage(event: StreamEvent<InteractionEvent>, channel
   const type = TYPES[event.type];
   if (event.type === 'InteractionPosted.v1') {
     const { organizationId } = event.metadata;
-    return { type, json: postedJson(event, { organizationId, channelId }) };
+    return { type, json: postedJson(event, { organizationId, channelId }), onBehalfOf: senderOf(event) };
   }
   const id = interactionId({ channelId, sequence: event.data.sequence as ChannelSequence });
   return { type, json: JSON.stringify({ id, channel_id: channelId, ...publicData(event) }) };

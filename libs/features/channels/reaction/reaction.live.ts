@@ -6,7 +6,12 @@ import { readReceiptSchema } from '../interaction/interaction.schemas.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { EventContent, EventDescription } from '#libs/platform/live/index.ts';
+import {
+  type EventContent,
+  type EventDescription,
+  type Represented,
+  representedBy,
+} from '#libs/platform/live/index.ts';
 
 import type { Reaction, ReactionEvent } from './reaction.ts';
 import { receiptResource } from './reaction.read.ts';
@@ -14,7 +19,20 @@ import { receiptResource } from './reaction.read.ts';
 /** The frame of an event, which is also its message for other teams. */
 export function reactionFrame(event: StreamEvent<ReactionEvent>, channelId: EntityId): EventContent {
   const { type, data } = messageOf(event, channelId);
-  return { type, json: JSON.stringify(data) };
+  return { type, json: JSON.stringify(data), onBehalfOf: representedBy(event.metadata.actor, markerOf(event)) };
+}
+
+/** The user or agent that the mark is of. */
+function markerOf({ type, data }: StreamEvent<ReactionEvent>): Represented {
+  switch (type) {
+    case 'ReactionAdded.v1':
+    case 'ReactionRemoved.v1':
+      return { type: data.reactor.type, id: data.reactor.id };
+    case 'ReadReceiptRecorded.v1':
+      return { type: 'agent', id: data.agentId };
+    case 'MentionInvitePromptDismissed.v1':
+      return { type: 'user', id: data.userId };
+  }
 }
 
 function messageOf(

@@ -282,6 +282,7 @@ function ofChannel(handler: ChannelHandler): SharedStream<ChannelState, ChannelE
       const result = await handler.handle(id, context, ({ channel }, at) => decide(channel, at), lookups);
       return result.ok ? ownResult(result) : result;
     },
+    isKnown: (id, revision, holds) => handler.isKnown(id, revision, ({ channel }) => holds(channel)),
   };
 }
 

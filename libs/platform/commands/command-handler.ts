@@ -55,6 +55,8 @@ export class CommandHandler<State, E extends DomainEvent> {
   readonly #cache: TipCache;
   readonly #queue: CommandQueue<Waiting<State, E>>;
   readonly #applied = new BatchesInTurn();
+  /** By stream, while a batch has taken it: the tip that the batch is decided on, and the tip after its append. */
+  readonly #taken = new Map<string, readonly Tip<State>[]>();
 
   /**
    * @param revisionOf revision of the event that last changed the entity, which `ifMatch` names; null for a missing
@@ -103,6 +105,19 @@ export class CommandHandler<State, E extends DomainEvent> {
   }
 
   /**
+   * Whether this process knows that `holds` for the entity at `revision` or later, and after the append that is on its
+   * way, if there is one. Reads nothing: false for an entity that no command has changed here lately.
+   */
+  isKnown(id: EntityId, revision: StreamRevision, holds: (state: State) => boolean): boolean {
+    const stream = streamName(this.#projection.category, id);
+    // A handler puts only entities of its own category.
+    const cached = this.#cache.get(stream) as Cached<State> | undefined;
+    const tips = cached === undefined ? (this.#taken.get(stream) ?? []) : [cached.tip];
+    const [known] = tips;
+    return known !== undefined && known.revision >= revision && tips.every(({ state }) => holds(state));
+  }
+
+  /**
    * Fails a command that would be accepted unless its caller allows the revision that it is decided on; rejections come
    * first (RFC 9110, 13.2.1). The expected revision of the append guards the check. A repeated command is not decided
    * again, so its own events do not fail it.
@@ -125,6 +140,19 @@ export class CommandHandler<State, E extends DomainEvent> {
     const stream = streamName(this.#projection.category, head.id);
     const size = this.#applied.sizeOf(stream, waiting.length);
     const [batch, later] = [waiting.slice(0, size), waiting.slice(size)];
+    try {
+      return await this.#runTaken(stream, head, batch, later);
+    } finally {
+      this.#taken.delete(stream);
+    }
+  }
+
+  async #runTaken(
+    stream: string,
+    head: Waiting<State, E>,
+    batch: readonly Waiting<State, E>[],
+    later: readonly Waiting<State, E>[],
+  ): Promise<readonly Waiting<State, E>[]> {
     // 1. Take the tip of the stream.
     const taken = await this.#take(stream, batch, head);
 
@@ -166,6 +194,7 @@ export class CommandHandler<State, E extends DomainEvent> {
     const cached = this.#cache.take(stream) as Cached<State> | undefined;
     const isRead = cached === undefined && head.context.isNew !== true;
     let tip = cached?.tip ?? emptyTip(this.#projection);
+    this.#taken.set(stream, [tip]);
     if (isRead) tip = await this.#stream.load(head.id, head.context.organizationId);
     // After the state, so that it includes every command that the state includes.
     const recent = await this.#recentFor(batch, tip, cached?.recent);
@@ -187,6 +216,7 @@ export class CommandHandler<State, E extends DomainEvent> {
     { tip, recent, cached }: Taken<State>,
     decided: Decided<State, E>,
   ): Promise<boolean> {
+    this.#taken.set(stream, [tip, decided.after]);
     const startMs = performance.now();
     const apply = await this.#stream.append(id, tip, decided);
     const appendMs = performance.now() - startMs;

@@ -60,9 +60,11 @@ export type EntityResult<Entity, R extends Rejection = never> =
     }
   | { readonly ok: false; readonly rejection: R };
 
+type EntityRunner<State, E extends DomainEvent> = Pick<CommandHandler<State, E>, 'handle' | 'isKnown'>;
+
 /** A stream of more than the entity: what runs the commands in it, and the name of the entity in the state of the stream. */
 export interface SharedStream<State, E extends DomainEvent> {
-  readonly runner: Pick<CommandHandler<State, E>, 'handle'>;
+  readonly runner: EntityRunner<State, E>;
   readonly part: string;
 }
 
@@ -75,7 +77,7 @@ export interface SharedStream<State, E extends DomainEvent> {
 export class Entities<State extends AnyState, E extends DomainEvent, F extends Facets> {
   readonly type: EntityType<State, E, F>;
   readonly eventStreams: EventStreams | undefined;
-  readonly #runner: Pick<CommandHandler<State, E>, 'handle'>;
+  readonly #runner: EntityRunner<State, E>;
   readonly #store: EntityCore['store'];
   readonly #reader: EntityReader;
   readonly #part: string | undefined;
@@ -138,6 +140,11 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
     const result = await this.#runner.handle<never>(id, { ...this.#within(context, id), ifMatch: undefined }, decide);
     if (!result.ok) throw new TypeError('a command that refuses nothing was refused');
     return result.state;
+  }
+
+  /** See `CommandHandler.isKnown`. */
+  isKnown(id: EntityId, revision: StreamRevision, holds: (state: State) => boolean): boolean {
+    return this.#runner.isKnown(id, revision, holds);
   }
 
   /**

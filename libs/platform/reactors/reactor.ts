@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import type { EventCodec } from '#libs/platform/eventstore/index.ts';
+import type { EventCodec, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import type { StreamType } from '#libs/platform/streams/index.ts';
 
 /** A process as the handler of one event sees it. */
@@ -138,6 +138,12 @@ export interface Reactor<State, E extends DomainEvent, Trigger extends DomainEve
   delayMs?(event: StreamEvent<Trigger>): number;
   /** Whether it is known here that the process has ended since the event. Saves the read of its stream. */
   hasEnded?(event: StreamEvent<Trigger>, processId: EntityId): boolean;
+  /**
+   * Whether nothing follows from an event of `on`, as far as that is known without a read: the event is acknowledged
+   * without a step. What it is known from must be as new as the event. Its data and metadata are not validated yet.
+   * Default: no.
+   */
+  isIrrelevant?(event: StoredEvent): boolean;
   /**
    * Does what follows from the event, and returns the events that record it. Without events, an existing process that
    * has not ended is handled again after a pause; a process that does not exist stays so.

@@ -46,9 +46,10 @@ export interface StepContext {
 /** The step of any reactor. */
 export type AnyStep = Pick<Step<unknown, DomainEvent, DomainEvent>, 'use' | 'delayMs' | 'attempt'>;
 
-/** Whether the event is of a process of the reactor: without `processOf`, types may also occur in other streams. */
-export function concerns({ processOf, process }: AnyReactor, { stream }: StoredEvent): boolean {
-  return processOf !== undefined || stream.startsWith(`${process.category}-`);
+/** Whether the event may need a step of the reactor. Without `processOf`, its types may also occur in other streams. */
+export function concerns({ processOf, process, isIrrelevant }: AnyReactor, event: StoredEvent): boolean {
+  const isOfProcess = processOf !== undefined || event.stream.startsWith(`${process.category}-`);
+  return isOfProcess && isIrrelevant?.(event) !== true;
 }
 
 /** Namespace of the ids of steps. Part of the storage format: never change it. */

@@ -49,3 +49,42 @@ it('reads the log only for revisions that this process has not in memory', async
   expect(reads).toBe(1);
   expect(await nameSeen()).toBe('third');
 });
+
+it('knows what holds for an entity from memory alone, unless an append may be changing it', async () => {
+  const { store } = test.platform;
+  const sent = Promise.withResolvers<void>();
+  const go = Promise.withResolvers<void>();
+  let isHeld = false;
+  const held: EventStore = {
+    async append(...args) {
+      if (isHeld) {
+        sent.resolve();
+        await go.promise;
+      }
+      return store.append(...args);
+    },
+    readStream: (...args) => store.readStream(...args),
+    ping: () => store.ping(),
+    close: () => store.close(),
+  };
+  const { channels: ours } = composeFeatures({ ...test.platform, store: held });
+  const organizationId = newId();
+  const command = () => serviceCommand(organizationId);
+  const created = command();
+  const id = created.commandId;
+  const isNamed = (revision: number, name: string) =>
+    ours.entities.isKnown(id, streamRevision(revision), (channel) => channel?.name === name);
+
+  expect(isNamed(0, 'first')).toBe(false);
+  await ours.create(created, { id, ...PLAIN_CHANNEL, name: 'first' });
+  expect([isNamed(0, 'first'), isNamed(0, 'other'), isNamed(1, 'first')]).toEqual([true, false, false]);
+
+  isHeld = true;
+  const renamed = ours.update(command(), id, { name: 'second' });
+  await sent.promise;
+  expect([isNamed(0, 'first'), isNamed(0, 'second')]).toEqual([false, false]);
+  expect(ours.entities.isKnown(id, streamRevision(0), (channel) => channel !== null)).toBe(true);
+  go.resolve();
+  await renamed;
+  expect([isNamed(1, 'second'), isNamed(0, 'second'), isNamed(2, 'second')]).toEqual([true, true, false]);
+});

@@ -5,23 +5,25 @@ import {
   interactionCodec,
   type InteractionEvent,
   interactionId,
+  type InteractionPosted,
   parseInteractionId,
 } from '#libs/features/channels/index.ts';
 
 import {
   type ChannelSequence,
+  type EventMetadata,
   sequenceOf,
   type StreamEvent,
   type StreamRevision,
   streamRevision,
 } from '#libs/kernel/event.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
-import { defineEvents } from '#libs/platform/eventstore/index.ts';
+import { defineEvents, type StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { type EndedProcess, type Process, reactor } from '#libs/platform/reactors/index.ts';
 import { streamName } from '#libs/platform/streams/index.ts';
 
 import type { Answering } from '../context.ts';
-import { messageOf, type PostedMessage, textOf } from './message.ts';
+import { isMessage, messageOf, type PostedMessage, textOf } from './message.ts';
 import {
   asksRelevance,
   type Behavior,
@@ -66,7 +68,7 @@ export function invocationReactor(deciding: Deciding) {
       fold: { initialState: null, evolve: () => null },
     },
     isEnded: () => false,
-    hasEnded: (event, messageId) => !mayInvoke(event, messageId),
+    isIrrelevant: (event) => !mayInvoke(event, deciding),
     async handle(event, process) {
       const message = await readMessage(event, process, deciding);
       if (message !== null) await invoke(message, event.revision, process, deciding);
@@ -86,11 +88,20 @@ function sequenceOfMessage(event: StreamEvent<InteractionEvent>): ChannelSequenc
   return event.type === 'InteractionPosted.v1' ? sequenceOf(event.revision) : (event.data.sequence as ChannelSequence);
 }
 
-/** Whether an event may complete a message. Most events of runs do not, and cost no read of the log. */
-function mayInvoke({ type, data, metadata: { actor } }: StreamEvent<InteractionEvent>, messageId: EntityId): boolean {
-  if (actor.id === IMPORT && actor.type === 'system') return false;
-  if (type === 'InteractionPosted.v1') return data.complete && messageOf(messageId, data) !== null;
-  return type === 'InteractionCompleted.v2';
+/**
+ * Whether an event may complete a message that an agent answers, or that mentions one. Most messages are in channels
+ * without agents, and most events of runs complete none: they cost no step. An agent that joins is known here once its
+ * event is appended; for a channel that only other processes change, each message takes a step.
+ */
+function mayInvoke({ type, stream, revision, data, metadata }: StoredEvent, { channels }: Deciding): boolean {
+  const { actor } = metadata as Partial<EventMetadata>;
+  if (actor?.id === IMPORT && actor.type === 'system') return false;
+  if (type !== 'InteractionPosted.v1') return type === 'InteractionCompleted.v2';
+  const { complete, contentRole, invocationConfig } = data as Partial<InteractionPosted>;
+  if (complete === false || (contentRole !== undefined && !isMessage(contentRole))) return false;
+  if (invocationConfig !== null) return true;
+  const hasNoAgents = (channel: ChannelState) => channel === null || agentsIn(channel).length === 0;
+  return !channels.entities.isKnown(stream.slice(`${CHANNEL}-`.length), streamRevision(revision), hasNoAgents);
 }
 
 /** The complete message, or null for an event that makes none. */

@@ -19,14 +19,19 @@ export interface PostedMessage extends Omit<Message, 'depth'> {
 
 const MESSAGES: ReadonlySet<string> = new Set(['user_message', 'agent_response']);
 
+/** Other interactions, such as tool calls, are no messages. */
+export function isMessage(contentRole: string): boolean {
+  return MESSAGES.has(contentRole);
+}
+
 const mentions = z.array(z.object({ type: z.string(), id: z.string() })).nullish();
 /** What requests were checked for when they were posted. */
 const config = z.object({ mentions, withheld_mentions: mentions });
 
-/** Null for interactions that are no messages, such as tool calls, and for those without a valid id. */
+/** Null for interactions that are no messages, and for those without a valid id. */
 export function messageOf(messageId: EntityId, posted: InteractionPosted): PostedMessage | null {
   const ref = parseInteractionId(messageId);
-  if (ref === null || !MESSAGES.has(posted.contentRole)) return null;
+  if (ref === null || !isMessage(posted.contentRole)) return null;
   const { participant, content, invocationConfig, spanId, turnId } = posted;
   const given = config.parse(invocationConfig ?? {});
   const agentId = participant['agent_id'];

@@ -222,6 +222,46 @@ describe('a message', () => {
   });
 });
 
+describe('a message in a channel without agents', () => {
+  const attempts = async (): Promise<string | undefined> =>
+    /reactor_attempts_total\{reactor="invocations".*/.exec(await api.api.stores.platform.metrics.scrape())?.[0];
+
+  it('takes no step of a worker', async () => {
+    const ada = await newAgent();
+    const [channel, empty] = [await newChannel([ada]), await newChannel([])];
+    await decided(channel, await post(channel), 1);
+    const before = await attempts();
+    for (let n = 0; n < 5; n++) await post(empty);
+    // The group delivers what was posted before it first.
+    await decided(channel, await post(channel), 1);
+    expect(before).toMatch(/ \d+$/);
+    await eventually(async () => expect(await attempts()).toBe(before?.replace(/\d+$/, (count) => `${+count + 1}`)));
+  });
+
+  it('is answered by an agent that has joined before it, though both come at once', async () => {
+    const agents = await Promise.all(Array.from({ length: 10 }, () => newAgent()));
+    const joined = agents.map(async (id) => {
+      const channel = await newChannel([], 'all_messages');
+      const path = `/api/v1/channels/${channel}/participants`;
+      const [first, , ...later] = await Promise.all([
+        post(channel),
+        made(path, { type: 'agent', id }),
+        post(channel),
+        post(channel),
+      ]);
+      later.push(await post(channel));
+      let joinedAt = 0;
+      for await (const { type, revision } of api.api.stores.platform.store.readStream(`channel-${channel}`))
+        if (type === 'ParticipantAdded.v1') joinedAt = revision + 1;
+      expect(joinedAt).toBeGreaterThan(0);
+      for (const message of [first, ...later]) {
+        if (message.sequence > joinedAt) expect(await reasons(channel, message, [id])).toEqual(['all_messages']);
+      }
+    });
+    await Promise.all(joined);
+  });
+});
+
 describe('a message that mentions an agent in vain', () => {
   it('is decided on, so that nothing waits for an answer', async () => {
     const [ada, eve, removed] = [await newAgent(), await newAgent(), await newAgent()];

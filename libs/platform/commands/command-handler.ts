@@ -10,7 +10,7 @@ import type { CommandContext, CommandHandlerOptions, CommandStores } from './com
 import { CommandQueue } from './command-queue.ts';
 import { EntityStream } from './entity-stream.ts';
 import { Lookups } from './lookups.ts';
-import { decideBatch, type CommandResult, type Decide, type Decided, type Waiting } from './decide-batch.ts';
+import { decideBatch, matching, type CommandResult, type Decide, type Decided, type Waiting } from './decide-batch.ts';
 import { eventsOfCommand, isRepeated, isUnknown, readRecentCommands, RecentCommands } from './repeated-command.ts';
 
 const MAX_ATTEMPTS = 8;
@@ -92,7 +92,7 @@ export class CommandHandler<State, E extends DomainEvent> {
       this.#queue.add(`${context.organizationId} ${id}`, {
         id,
         context,
-        decide: this.#matching(context, decide),
+        decide: matching(context, decide, this.#revisionOf),
         lookups,
         resolve: (result) => {
           context.onDecided?.();
@@ -117,23 +117,6 @@ export class CommandHandler<State, E extends DomainEvent> {
     return known !== undefined && known.revision >= revision && tips.every(({ state }) => holds(state));
   }
 
-  /**
-   * Fails a command that would be accepted unless its caller allows the revision that it is decided on; rejections come
-   * first (RFC 9110, 13.2.1). The expected revision of the append guards the check. A repeated command is not decided
-   * again, so its own events do not fail it.
-   */
-  #matching<R extends Rejection>({ ifMatch }: CommandContext, decide: Decide<State, E, R>): Decide<State, E, R> {
-    if (ifMatch === undefined) return decide;
-    return (state, at) => {
-      const decision = decide(state, at);
-      if (!decision.ok) return decision;
-      const revision = this.#revisionOf(state);
-      if (revision === null) throw preconditionFailed('There is no ETag that If-Match could name');
-      if (!ifMatch.allows(revision)) throw preconditionFailed('The entity has changed since the given ETag');
-      return decision;
-    };
-  }
-
   async #runBatch(waiting: readonly Waiting<State, E>[]): Promise<readonly Waiting<State, E>[]> {
     const [head] = waiting;
     if (head === undefined) return [];
@@ -141,18 +124,14 @@ export class CommandHandler<State, E extends DomainEvent> {
     const size = this.#applied.sizeOf(stream, waiting.length);
     const [batch, later] = [waiting.slice(0, size), waiting.slice(size)];
     try {
-      return await this.#runTaken(stream, head, batch, later);
+      return [...(await this.#runTaken(stream, head, batch)), ...later];
     } finally {
       this.#taken.delete(stream);
     }
   }
 
-  async #runTaken(
-    stream: string,
-    head: Waiting<State, E>,
-    batch: readonly Waiting<State, E>[],
-    later: readonly Waiting<State, E>[],
-  ): Promise<readonly Waiting<State, E>[]> {
+  /** @returns the commands of the batch that are still to be run */
+  async #runTaken(stream: string, head: Waiting<State, E>, batch: readonly Waiting<State, E>[]) {
     // 1. Take the tip of the stream.
     const taken = await this.#take(stream, batch, head);
 
@@ -160,12 +139,11 @@ export class CommandHandler<State, E extends DomainEvent> {
       const { tip, recent } = taken;
       // 2. Commands that may have run before are run one by one, or wait for Redis if the log is too long to be searched.
       const repeated = batch.findIndex(({ context }) => isRepeated(context, recent) || isUnknown(context, recent));
-      if (repeated === 0 && isRepeated(head.context, recent))
-        return this.#runRepeated(head, [...batch.slice(1), ...later]);
+      if (repeated === 0 && isRepeated(head.context, recent)) return this.#runRepeated(head, batch.slice(1));
       if (repeated === 0) {
         this.#cache.put(stream, { tip, recent, otherBytes: recent?.bytes }, null);
         head.reject(storeUnavailable('redis'));
-        return [...batch.slice(1), ...later];
+        return batch.slice(1);
       }
 
       // 3. Decide, each command on the state after the previous one.
@@ -178,7 +156,7 @@ export class CommandHandler<State, E extends DomainEvent> {
 
       // 5. Append at the revision that was decided on, apply, settle; on a conflict, read on and decide again.
       if (await this.#append(stream, head.id, taken, decided)) {
-        return [...decided.rest, ...batch.slice(now.length), ...later];
+        return [...decided.rest, ...batch.slice(now.length)];
       }
       await this.#readOn(head.id, taken);
       return undefined;
@@ -335,10 +313,6 @@ async function untilSettled<T>(exhausted: () => Fault, attempt: () => Promise<T 
 
 function notCaughtUp(): Fault {
   return new Fault('not_caught_up', 'The read models are being built', { retryAfterSeconds: 2 });
-}
-
-function preconditionFailed(detail: string): Fault {
-  return new Fault('precondition_failed', detail);
 }
 
 function tooManyConflicts(): Fault {

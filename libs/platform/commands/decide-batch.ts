@@ -1,6 +1,7 @@
 import type { Timestamp } from '#libs/kernel/clock.ts';
 import { foldEvents, type Decision, type Rejection } from '#libs/kernel/decider.ts';
 import { streamRevision, type DomainEvent, type StreamEvent, type StreamRevision } from '#libs/kernel/event.ts';
+import { Fault } from '#libs/kernel/faults.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import { jsonBytesOf } from '#libs/platform/eventstore/index.ts';
 import { entityKeys, type Lookup, type Projection } from '#libs/platform/readmodel/index.ts';
@@ -114,6 +115,31 @@ export function decideBatch<State, E extends DomainEvent>(
     }
   }
   return { answers, events, bytes, after: tip, rest: [] };
+}
+
+/**
+ * Fails a command that would be accepted unless its caller allows the revision that it is decided on; rejections come
+ * first (RFC 9110, 13.2.1). The expected revision of the append guards the check. A repeated command is not decided
+ * again, so its own events do not fail it.
+ */
+export function matching<State, E extends DomainEvent, R extends Rejection>(
+  { ifMatch }: CommandContext,
+  decide: Decide<State, E, R>,
+  revisionOf: (state: State) => StreamRevision | null,
+): Decide<State, E, R> {
+  if (ifMatch === undefined) return decide;
+  return (state, at) => {
+    const decision = decide(state, at);
+    if (!decision.ok) return decision;
+    const revision = revisionOf(state);
+    if (revision === null) throw preconditionFailed('There is no ETag that If-Match could name');
+    if (!ifMatch.allows(revision)) throw preconditionFailed('The entity has changed since the given ETag');
+    return decision;
+  };
+}
+
+function preconditionFailed(detail: string): Fault {
+  return new Fault('precondition_failed', detail);
 }
 
 function bytesOf({ type, data, metadata }: StreamEvent): number {

@@ -254,9 +254,8 @@ describe('a message in a channel without agents', () => {
       for await (const { type, revision } of api.api.stores.platform.store.readStream(`channel-${channel}`))
         if (type === 'ParticipantAdded.v1') joinedAt = revision + 1;
       expect(joinedAt).toBeGreaterThan(0);
-      for (const message of [first, ...later]) {
-        if (message.sequence > joinedAt) expect(await reasons(channel, message, [id])).toEqual(['all_messages']);
-      }
+      for (const message of [first, ...later].filter(({ sequence }) => sequence > joinedAt))
+        expect(await reasons(channel, message, [id])).toEqual(['all_messages']);
     });
     await Promise.all(joined);
   });

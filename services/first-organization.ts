@@ -138,6 +138,7 @@ async function install({ keys }: BootstrapParts, secret: string): Promise<void> 
     name: 'First key',
     principal: { type: 'user', id: OWNER },
     scopes: [...keyScope.options],
+    access: 'organization',
     expiresAt: null,
   };
   const key = newKey(secret);

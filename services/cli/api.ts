@@ -115,6 +115,7 @@ function createKey(parts: CliParts, options: ServerUse): Promise<{ readonly id: 
     name: `parley ${options.command}`,
     scopes: options.scopes,
     principal: { type: 'service', id: `parley-${options.command}` } as const,
+    access: 'organization' as const,
     expires_at: new Date(Date.parse(systemClock.now()) + KEY_LASTS_MS).toISOString(),
     ...organizationQuery(options),
   };

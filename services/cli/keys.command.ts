@@ -26,6 +26,7 @@ interface CreateOptions extends OrganizationOptions {
   readonly scopes: string;
   readonly user?: string;
   readonly service?: string;
+  readonly access?: string;
   readonly expires?: string;
   readonly quiet?: boolean;
 }
@@ -34,7 +35,7 @@ interface RotateOptions extends OrganizationOptions {
   readonly grace?: string;
 }
 
-const COLUMNS = ['id', 'name', 'status', 'principal', 'scopes', 'last_four', 'expires_at', 'created_at'];
+const COLUMNS = ['id', 'name', 'status', 'principal', 'scopes', 'access', 'last_four', 'expires_at', 'created_at'];
 
 export function keysCommand(parts: CliParts): Command {
   const command = new Command('keys').description('Create, rotate and revoke API keys');
@@ -46,6 +47,10 @@ export function keysCommand(parts: CliParts): Command {
     .option('--scopes <scopes>', 'read, write, impersonate, agent, admin, platform, separated by commas', 'read,write')
     .option('--user <id>', "user that the key belongs to; default: the organization's owner")
     .option('--service <id>', 'service that the key belongs to, instead of a user')
+    .option(
+      '--access <access>',
+      'participation (default for users): only channels of the user; or organization (default for services)',
+    )
     .option('--expires <time>', 'RFC 3339 time after which it stops working')
     .option(...ORGANIZATION_OPTION)
     .option('--json', 'print JSON')
@@ -82,14 +87,15 @@ export function keysCommand(parts: CliParts): Command {
 }
 
 async function create(parts: CliParts, options: CreateOptions): Promise<void> {
-  const { name, expires, organization } = options;
+  const { name, access, expires, organization } = options;
   const scopes = options.scopes.split(',').map((scope) => scope.trim());
   await withApi(parts, async (api) => {
     const principal = await principalOf(api, options);
     const body = {
       name,
-      // The API names the scopes that it does not know.
+      // The API names the scopes, and the access, that it does not know.
       scopes: scopes as NewKey['scopes'],
+      ...(access !== undefined && { access: access as NewKey['access'] }),
       ...(expires !== undefined && { expires_at: expires }),
       ...(principal !== undefined && { principal }),
       ...(organization !== undefined && { organization_id: organization }),

@@ -8,12 +8,12 @@ import type { RoleContext } from '#services/role.ts';
 /** Serves websockets on the gateway's port beside a gateway; otherwise on its own port, with event streams. */
 export async function start(context: RoleContext, config: Config): Promise<RunningRole> {
   const { upgrades } = context.platform;
-  const { tickets, grantOfToken, node, streamRoutes } = context.features.realtime;
+  const { tickets, grantOfMember, node, streamRoutes } = context.features.realtime;
   const address = new PublicAddress(config);
   const release = upgrades.handle(
     new WebsocketAdmission(node(), {
       tickets,
-      grantOfToken,
+      grantOfMember,
       origins: config.realtimeOrigins,
       isOwnOrigin: (origin, request) => address.isOwn(origin, request),
     }),

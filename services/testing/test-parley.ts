@@ -76,7 +76,7 @@ function testOrganization(access: ParleyAccess, organizationId: string): TestOrg
     async createUser(fields = {}) {
       const body = { display_name: 'Test user', ...fields };
       const user = await answered((headers) => rest.POST('/api/v1/users', { body, headers }));
-      const apiKey = await createKey({ name: 'test key', principal: { type: 'user', id: user.id } });
+      const apiKey = await createKey({ principal: { type: 'user', id: user.id }, access: 'participation' });
       return { ...user, ...callerOf({ url: caller.url, apiKey }) };
     },
   };
@@ -96,7 +96,12 @@ async function createOrganization(caller: TestCaller, name: string): Promise<Tes
 }
 
 async function newKey({ client }: TestCaller, fields: Fields<'/api/v1/keys'>): Promise<string> {
-  const body = { name: 'test key', scopes: ['read' as const, 'write' as const], ...fields };
+  const body = {
+    name: 'test key',
+    scopes: ['read' as const, 'write' as const],
+    access: 'organization' as const,
+    ...fields,
+  };
   // Without the headers: a replayed answer has no secret. At worst, a retry leaves an unused key behind.
   const { key } = await answered(() => client.rest.POST('/api/v1/keys', { body }));
   if (key === null) throw new Error('Parley answered without the secret of the new key');

@@ -192,7 +192,13 @@ async function organization(root: Caller, url: URL): Promise<Caller> {
   const user = await root.create('users', { organization_id: id, display_name: 'Ada' });
   const principal = { type: 'user', id: user };
   const scopes = ['read', 'write', 'admin', 'impersonate'];
-  const created = await root.call('POST', 'keys', { name: 'key', scopes, principal, organization_id: id });
+  const created = await root.call('POST', 'keys', {
+    name: 'key',
+    scopes,
+    access: 'organization',
+    principal,
+    organization_id: id,
+  });
   return callerOf(url, ((await created.json()) as { key: string }).key);
 }
 

@@ -69,6 +69,7 @@ async function newKey(how: End, lifeMs = 0): Promise<Key> {
     name: how,
     scopes: ['read', 'write'],
     principal: { type: 'user', id: userId },
+    access: 'organization',
     ...(expiresAt !== null && { expires_at: new Date(expiresAt).toISOString() }),
   });
   return { id: String(key['id']), secret: String(key['key']), userId, expiresAt };

@@ -47,7 +47,9 @@ describe('a connection', () => {
   it('is closed with 1008 before any frame if the key is revoked or expired, or its user deactivated', async () => {
     const channelId = await stage.createChannel();
     const newKey = async (body: object) => {
-      const key = asRecord((await one.api.post('/api/v1/keys', { name: 'k', scopes: ['read'], ...body })).json());
+      const key = asRecord(
+        (await one.api.post('/api/v1/keys', { name: 'k', scopes: ['read'], access: 'organization', ...body })).json(),
+      );
       const api = one.api.withKey(String(key['key']));
       return { id: String(key['id']), api, ticket: await newTicket(api, channelId) };
     };

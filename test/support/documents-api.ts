@@ -36,7 +36,13 @@ export class DocumentsApi {
     const user = await post('/api/v1/users', { organization_id });
     const principal = { type: 'user', id: user.id };
     const scopes = ['read', 'write'];
-    const { key } = await post('/api/v1/keys', { name: 'other', scopes, principal, organization_id });
+    const { key } = await post('/api/v1/keys', {
+      name: 'other',
+      scopes,
+      access: 'organization',
+      principal,
+      organization_id,
+    });
     const documents = new DocumentsApi(api, key);
     if (hasWorker) await documents.startWorker();
     return documents;

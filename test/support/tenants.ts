@@ -21,6 +21,7 @@ export async function newTenant(root: ApiClient): Promise<Tenant> {
   const userId = await created(root, '/api/v1/users', user);
   const key = await newKey(root, ['read', 'write', 'impersonate', 'admin'], {
     principal: { type: 'user', id: userId },
+    access: 'organization',
     organization_id: organizationId,
   });
   return { organizationId, userId, api: root.withKey(key), key };

@@ -1786,10 +1786,7 @@ export interface components {
             scopes: components["schemas"]["KeyScope"][];
         };
         ApiKeyCreateInput: {
-            /**
-             * @description `participation`: only the channels in which its user takes part, with the scopes `read` and `write` alone. `organization`: everything in the organization
-             * @default organization
-             */
+            /** @description `participation`: only the channels in which its user takes part, with the scopes `read` and `write` alone; the default for a key of a user. `organization`: everything in the organization; the default for a key of a service, which takes part in no channel */
             access?: components["schemas"]["KeyAccess"];
             /** @description Expiry of the key; must be in the future, and no later than that of the calling key, which is the default. Null: the key does not expire */
             expires_at?: string | null;

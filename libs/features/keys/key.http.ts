@@ -71,9 +71,9 @@ const createKeyBody = z
       .optional()
       .describe('The user of the organization, or the service, that the key authenticates. Default: the caller'),
     access: keyAccess
-      .default('organization')
+      .optional()
       .describe(
-        '`participation`: only the channels in which its user takes part, with the scopes `read` and `write` alone. `organization`: everything in the organization',
+        '`participation`: only the channels in which its user takes part, with the scopes `read` and `write` alone; the default for a key of a user. `organization`: everything in the organization; the default for a key of a service, which takes part in no channel',
       ),
     expires_at: expiresAt
       .nullish()
@@ -181,8 +181,8 @@ function createRoute(app: HttpApp, { keys, organizations, replies }: Route): voi
       const context = await organizations.contextFor(request, request.body.organization_id);
       requireFuture(expiresAt);
       const principal = principalOf(request, context.organizationId, request.body);
-      const { access } = request.body;
-      if (access === 'participation') requireMember(principal, scopes);
+      const { access = principal.type === 'user' ? 'participation' : 'organization' } = request.body;
+      if (access === 'participation') requireMember(principal, request.body);
       const description = { name, scopes: [...new Set(scopes)], principal, access, expiresAt };
       const result = await keys.issue(context, description, request.principal);
       if (!result.ok && result.rejection.reason === 'user_not_active') {
@@ -266,11 +266,12 @@ function principalOf(
 }
 
 /** @throws ValidationFailure 422 */
-function requireMember({ type }: KeyIssued['principal'], scopes: KeyIssued['scopes']): void {
-  if (type !== 'user') throw invalid(['body', 'access'], 'only users take part in channels', 'participation');
+function requireMember({ type }: KeyIssued['principal'], { access, scopes }: CreateKeyBody): void {
+  if (type !== 'user') throw invalid(['body', 'access'], 'only users take part in channels', access);
   const other = scopes.find((scope) => scope !== 'read' && scope !== 'write');
   if (other === undefined) return;
-  throw invalid(['body', 'access'], `the scope ${other} concerns the organization`, 'participation');
+  const problem = `the scope ${other} concerns the organization: ask for the access "organization"`;
+  throw invalid(['body', 'access'], problem, access);
 }
 
 /** @throws ValidationFailure 422 */

@@ -58,10 +58,7 @@ export type KeyResult = EntityResult<Key, KeyRejection | NotFound>;
 export type NewKeyResult = (KeyResult & { readonly ok: true; readonly secret: string }) | (KeyResult & { ok: false });
 
 /** The fields of a new key that its creator chooses. */
-export type KeyDescription = Pick<KeyIssued, 'name' | 'principal' | 'scopes' | 'expiresAt'> & {
-  /** Default: the organization. */
-  readonly access?: KeyIssued['access'] | undefined;
-};
+export type KeyDescription = Pick<KeyIssued, 'name' | 'principal' | 'scopes' | 'access' | 'expiresAt'>;
 
 export interface RotateOptions {
   /** How long the old key still works. Default: until it is revoked. */
@@ -146,8 +143,7 @@ export class Keys extends Entities<KeyState, KeyEvent, KeyFacets> {
     grantor: Grantor,
     { secret, id, digest, lastFour }: NewKey,
   ): Promise<NewKeyResult> {
-    const { access = 'organization' } = description;
-    const key: KeyIssued = { id, digest, lastFour, ...description, access };
+    const key: KeyIssued = { id, digest, lastFour, ...description };
     const result = await this.run(stepOf(context, `issue ${id}`), id, (state) => decideIssue(state, key, grantor));
     if (!result.ok) return result;
     await this.#changes.announce({ kind: 'changed', keyId: id });

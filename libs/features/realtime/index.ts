@@ -1,9 +1,13 @@
 /** Realtime: the frames of a channel over websockets and event streams, and the commands that sockets send. */
 import type { ChannelAccess } from '#libs/features/channels/index.ts';
-import type { CallerAuthenticator } from '#libs/features/members/index.ts';
 import { sequenceOf, type DomainEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { type HttpApp, type LiveCommandType, RedisIdempotencyStore } from '#libs/platform/http/index.ts';
+import {
+  type HttpApp,
+  type LiveCommandType,
+  type Principal,
+  RedisIdempotencyStore,
+} from '#libs/platform/http/index.ts';
 import type { EventDescription, Grant, LiveValues, PublishedHeads } from '#libs/platform/live/index.ts';
 import { entityKeys } from '#libs/platform/readmodel/index.ts';
 import type { Core } from '#libs/platform/runtime/index.ts';
@@ -27,7 +31,7 @@ export { WebsocketAdmission } from './websocket-admission.ts';
 interface RealtimeDeps<State, E extends DomainEvent> {
   readonly channelEvents: ChannelEvents<State, E>;
   readonly channels: ChannelUsers;
-  readonly authenticator: AccessParts['keys'] & Pick<CallerAuthenticator, 'authenticate'>;
+  readonly authenticator: AccessParts['keys'];
   readonly keyChanges: AccessParts['changes'];
   readonly members: AccessParts['members'] & Pick<ChannelAccess, 'admits'>;
   /** Commands of other features. */
@@ -45,9 +49,8 @@ export function createRealtime<State, E extends DomainEvent>(core: Core, deps: R
   const { authenticator: keys, keyChanges: changes, members } = deps;
   const access = new SubscriberAccess({ keys, changes, channels, members, log });
   /** See `AdmissionOptions`. API keys are not accepted: they are no secrets of browsers. */
-  const grantOfToken = async (token: string, channelId: EntityId): Promise<Grant | null> => {
-    const principal = await keys.authenticate(token);
-    if (principal === null || !principal.isMember || !principal.scopes.has('read')) return null;
+  const grantOfMember = async (principal: Principal, channelId: EntityId): Promise<Grant | null> => {
+    if (!principal.isMember || !principal.scopes.has('read')) return null;
     if (!(await members.admits(principal, channelId))) return null;
     return grantOf(principal, channelId, channels);
   };
@@ -80,7 +83,7 @@ export function createRealtime<State, E extends DomainEvent>(core: Core, deps: R
   return {
     ...parts,
     tickets,
-    grantOfToken,
+    grantOfMember,
     protocol,
     node: theNode,
     streamRoutes,

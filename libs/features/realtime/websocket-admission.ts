@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 
 import { Fault } from '#libs/kernel/faults.ts';
 import { canonicalId } from '#libs/kernel/ids.ts';
+import { authenticateUpgrade, HttpError, type Principal } from '#libs/platform/http/index.ts';
 import {
   type ConnectionOwner,
   Handshakes,
@@ -25,8 +26,8 @@ const CLOSE_TIMEOUT_MS = 15_000;
 
 export interface AdmissionOptions {
   readonly tickets: Pick<Tickets, 'redeem'>;
-  /** The grant of a member's token for a channel; null if it gives none. Throws `store_unavailable` faults. Default: none. */
-  readonly grantOfToken?: (token: string, channelId: string) => Promise<Grant | null>;
+  /** The grant of a caller with a token for a channel; null if it gets none. Throws `store_unavailable` faults. Default: none. */
+  readonly grantOfMember?: (caller: Principal, channelId: string) => Promise<Grant | null>;
   /** Origins whose web pages may connect. A request without `Origin` does not come from a web page. */
   readonly origins: readonly string[];
   /** Whether an origin is the server's own: React Native on Android sends that by itself. */
@@ -55,14 +56,14 @@ interface Arrival {
 export class WebsocketAdmission implements UpgradeHandler {
   readonly #node: RealtimeNode;
   readonly #tickets: AdmissionOptions['tickets'];
-  readonly #grantOfToken: AdmissionOptions['grantOfToken'];
+  readonly #grantOfMember: AdmissionOptions['grantOfMember'];
   readonly #origins: ReadonlySet<string>;
   readonly #isOwnOrigin: AdmissionOptions['isOwnOrigin'];
   readonly #handshakes = new Handshakes({ maxMessageBytes: MAX_CLIENT_FRAME_BYTES, closeTimeoutMs: CLOSE_TIMEOUT_MS });
   readonly #refusedOwner: ConnectionOwner;
 
-  constructor(node: RealtimeNode, { tickets, grantOfToken, origins, isOwnOrigin }: AdmissionOptions) {
-    this.#grantOfToken = grantOfToken;
+  constructor(node: RealtimeNode, { tickets, grantOfMember, origins, isOwnOrigin }: AdmissionOptions) {
+    this.#grantOfMember = grantOfMember;
     this.#node = node;
     this.#tickets = tickets;
     this.#origins = new Set(origins);
@@ -101,6 +102,7 @@ export class WebsocketAdmission implements UpgradeHandler {
       // The key may have ended since the ticket was issued.
       if (grant !== null) grant = await this.#node.access.admit(grant);
     } catch (error) {
+      if (error instanceof HttpError && error.status === 429) return refuseLookUp(arrival.socket, error);
       if (!(error instanceof Fault)) this.#node.warn(error, 'a ticket could not be redeemed');
       return refuseForNow(arrival.socket);
     }
@@ -117,10 +119,10 @@ export class WebsocketAdmission implements UpgradeHandler {
     });
   }
 
-  async #grantOf({ ticket, token, channelId }: Arrival): Promise<Grant | null> {
+  async #grantOf({ request, ticket, token, channelId }: Arrival): Promise<Grant | null> {
     if (ticket !== null) return this.#tickets.redeem(ticket);
-    if (token === null) return null;
-    return (await this.#grantOfToken?.(token, channelId)) ?? null;
+    const caller = token === null ? null : await authenticateUpgrade(request, token);
+    return (caller && (await this.#grantOfMember?.(caller, channelId))) ?? null;
   }
 
   /** Closes before any frame. */
@@ -136,6 +138,10 @@ const NO_TICKET = 'No valid ticket';
 
 function refuseForNow(socket: Duplex): void {
   refuseUpgrade(socket, 503, 'store_unavailable', 'Websockets cannot be opened now', { 'retry-after': '2' });
+}
+
+function refuseLookUp(socket: Duplex, { message, headers = {} }: HttpError): void {
+  refuseUpgrade(socket, 429, 'rate_limited', message, headers);
 }
 
 function offerOf(request: IncomingMessage): Pick<Arrival, 'versions' | 'protocol' | 'ticket' | 'token'> {

@@ -1,7 +1,9 @@
+import type { IncomingMessage } from 'node:http';
+
 import { expect, it } from 'vitest';
 
 import type { Principal } from './auth.ts';
-import { KeyLookups } from './key-lookups.ts';
+import { authenticateUpgrade, KeyLookups } from './key-lookups.ts';
 
 const principal: Principal = {
   organizationId: 'o',
@@ -143,4 +145,24 @@ it('counts no failures if many callers share an address', async () => {
     await inner.settle();
     expect(new Set(await Promise.all(outcomes))).toEqual(new Set([null]));
   }
+});
+
+it('counts the tokens of upgrades with the other unknown keys of their address', async () => {
+  const inner = authenticator();
+  const keys = new KeyLookups(inner, { limitAddresses: true });
+  const upgrade = async (token: string, address: string) => {
+    const request = {} as IncomingMessage;
+    keys.serveUpgrade(request, address);
+    return outcomeOf(() => authenticateUpgrade(request, token));
+  };
+  for (let round = 0; round < 6; round += 1) {
+    const outcomes = Array.from({ length: 100 }, (_, n) => upgrade(`bad ${round} ${n}`, 'a'));
+    await inner.settle();
+    expect(new Set(await Promise.all(outcomes))).toEqual(new Set([null]));
+  }
+  expect(await upgrade('good', 'a')).toBe('rate_limited');
+  expect(await outcomeOf(() => keys.authenticate('bad', 'a'))).toBe('rate_limited');
+  const other = upgrade('good', 'b');
+  await inner.settle();
+  expect(await other).toBe(principal);
 });

@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http';
+
 import { FairSemaphore } from '../lifecycle/index.ts';
 import { digestOf, type Authenticator, type Principal } from './auth.ts';
 import { tooManyRequests } from './errors.ts';
@@ -11,6 +13,20 @@ const MAX_WAITING_PER_ADDRESS = 512;
 const MAX_WAIT_MS = 1_000;
 /** Keys per address that were looked up and refused. */
 const UNKNOWN_PER_ADDRESS: RateLimit = { max: 600, windowMs: 60_000 };
+
+/** Upgrade requests, with the bounds of the server that received them. */
+const upgrades = new WeakMap<IncomingMessage, (key: string) => Principal | null | Promise<Principal | null>>();
+
+/**
+ * Authenticates by a key in an upgrade request, within the bounds of the request's address.
+ *
+ * @throws HttpError 429 as `KeyLookups`
+ */
+export async function authenticateUpgrade(request: IncomingMessage, key: string): Promise<Principal | null> {
+  const authenticate = upgrades.get(request);
+  if (authenticate === undefined) throw new TypeError('the upgrade request did not come from an HTTP server');
+  return authenticate(key);
+}
 
 /**
  * Authentication that bounds the cost of unknown keys: each of them is a read of the event store, and an attacker can
@@ -52,6 +68,11 @@ export class KeyLookups {
     if (pending !== undefined) return pending;
     if (seconds > 0) throw tooManyRequests(seconds);
     return this.#lookUp(digest, address, async () => this.#authenticator.authenticate(key, digest));
+  }
+
+  /** Lets `authenticateUpgrade` authenticate the request. */
+  serveUpgrade(request: IncomingMessage, address: string): void {
+    upgrades.set(request, (key) => this.authenticate(key, address));
   }
 
   #lookUp(digest: string, address: string, read: () => Promise<Principal | null>): Promise<Principal | null> {

@@ -16,7 +16,9 @@ export interface Limiters {
   readonly perAddress: Limiter | undefined;
   readonly perKey: Limiter | undefined;
   /** Seconds until the address may open a websocket, or 0. Counted with its other requests. */
-  readonly upgradeAfter: (request: IncomingMessage) => number;
+  readonly upgradeAfter: (address: string) => number;
+  /** The caller's address of an upgrade, which has no Fastify request; found as Fastify does. */
+  readonly addressOfUpgrade: (request: IncomingMessage) => string;
 }
 
 const PER_KEY: RateLimit = { max: 6_000, windowMs: 60_000 };
@@ -34,8 +36,8 @@ export function createLimiters({
   return {
     perAddress: addresses && limiter(addresses, callerAddress),
     perKey: perKey ? limiter(new Windows(perKey), (request) => request.principal.keyId) : undefined,
-    // Upgrades have no Fastify request; this finds the address as Fastify does.
-    upgradeAfter: (request) => addresses?.take(callerAddress({ ip: proxyAddr(request, isTrusted) })) ?? 0,
+    upgradeAfter: (address) => addresses?.take(address) ?? 0,
+    addressOfUpgrade: (request) => callerAddress({ ip: proxyAddr(request, isTrusted) }),
   };
 }
 

@@ -85,7 +85,7 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   options.routes(app);
   await app.ready();
   app.server.on('checkExpectation', refuseExpectation);
-  const stopUpgrades = serveUpgrades(app, options.upgrades, limiters);
+  const stopUpgrades = serveUpgrades(app, options.upgrades, { limiters, keys });
 
   return {
     app,
@@ -135,13 +135,19 @@ function createApp(options: HttpServerOptions, publicAddress: PublicAddress): Ht
 }
 
 /** @returns a function that stops it */
-function serveUpgrades(app: HttpApp, upgrades: Upgrades | undefined, { upgradeAfter }: Limiters): () => void {
+function serveUpgrades(
+  app: HttpApp,
+  upgrades: Upgrades | undefined,
+  { limiters, keys }: { readonly limiters: Limiters; readonly keys: KeyLookups },
+): () => void {
   if (upgrades === undefined) return () => undefined;
   app.server.on('upgrade', (request, socket, head) => {
     request.url = app.publicAddress.withoutPrefix(request.url ?? '/');
     const fault = headFault(request);
     if (fault !== undefined) return refuseUpgrade(socket, 400, fault.code, fault.message);
-    const seconds = upgradeAfter(request);
+    const address = limiters.addressOfUpgrade(request);
+    const seconds = limiters.upgradeAfter(address);
+    keys.serveUpgrade(request, address);
     if (seconds === 0) upgrades.upgrade(request, socket, head);
     else refuseUpgrade(socket, 429, 'rate_limited', 'Too many requests', { 'retry-after': `${seconds}` });
   });

@@ -45,8 +45,10 @@ describe('parley beside a running system', () => {
     const organization = await json('organizations', 'create', 'Acme', '--application', 'health');
     const user = await json('users', 'create', 'Ada', '--email', 'ada@example.org', '-o', organization.id);
     await json('organizations', 'update', organization.id, '--owner', user.id);
-    const key = await json('keys', 'create', '--name', 'backend', '--scopes', 'read', '-o', organization.id);
+    const create = ['keys', 'create', '--name', 'backend', '--scopes', 'read', '-o', organization.id];
+    const key = await json(...create, '--access', 'organization');
     expect(key).toMatchObject({ name: 'backend', principal: { type: 'user', id: user.id }, scopes: ['read'] });
+    expect(key.access).toBe('organization');
     const users = await api.call({ method: 'GET', url: '/api/v1/users', key: key.key });
     expect(users.json.items).toMatchObject([{ id: user.id, display_name: 'Ada', email: 'ada@example.org' }]);
 
@@ -93,6 +95,8 @@ describe('parley beside a running system', () => {
     const wrong: [string[], RegExp][] = [
       [['keys', 'revoke', 'nope'], /^parley: the organization has no key nope; /],
       [['keys', 'create', '--scopes', 'fly'], /^parley: --scopes: /],
+      [['keys', 'create', '--access', 'all'], /^parley: --access: /],
+      [['keys', 'create', '--scopes', 'admin'], /^parley: --access: the scope admin concerns the organization: ask/],
       [['keys', 'create', '--expires', '2020-01-01T00:00:00Z'], /^parley: --expires: the time has passed already$/],
       [['users', 'list', '-o', 'nobody'], /^parley: there is no organization nobody$/],
       [['organizations', 'fly'], /^error: /],

@@ -334,7 +334,9 @@ describe('a subscription', { timeout: 120_000 }, () => {
 
     it('when its key is revoked', async () => {
       const channel = await createChannel();
-      const { data: key } = await rest.POST('/api/v1/keys', { body: { name: 'short-lived', scopes: ['read'] } });
+      const { data: key } = await rest.POST('/api/v1/keys', {
+        body: { name: 'short-lived', scopes: ['read'], access: 'organization' },
+      });
       const other = new ParleyClient({ url: proxy.baseUrl, apiKey: key?.key ?? '' });
       const subscription = other.channel(channel).subscribe({ after: 0, ...quick });
       await live(subscription);

@@ -27,7 +27,7 @@ async function createKey(body: object = {}): Promise<{ id: string; key: string }
     method: 'POST',
     url: '/api/v1/keys',
     key: api.rootKey,
-    body: { name: 'test', scopes: ['read', 'write', 'admin'], ...body },
+    body: { name: 'test', scopes: ['read', 'write', 'admin'], access: 'organization', ...body },
   });
   expect(answer.status).toBe(200);
   return answer.json;

@@ -55,7 +55,12 @@ it('the error does not claim an unchanged key if the second step of a rotation f
     { ...platform, store, ...composeReadModels(platform) },
     { announce: async () => undefined },
   );
-  const description = { name: 'old', principal: { type: 'service' as const, id: 'robot' }, expiresAt: null };
+  const description = {
+    name: 'old',
+    principal: { type: 'service' as const, id: 'robot' },
+    access: 'organization' as const,
+    expiresAt: null,
+  };
   const issued = await commands.issue(context(), { ...description, scopes: ['read'] }, 'operator');
   if (!issued.ok) throw new Error(issued.rejection.reason);
   mayIssue = false;

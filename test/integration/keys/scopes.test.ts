@@ -33,7 +33,12 @@ const root = (method: Call['method'], url: string, body?: object): Promise<Answe
   send(api.rootKey, method, url, body);
 
 async function newKey(body: object = {}, key = api.rootKey): Promise<{ id: string; key: string; expires_at: string }> {
-  const answer = await send(key, 'POST', '/api/v1/keys', { name: 'k', scopes: ['read', 'write'], ...body });
+  const answer = await send(key, 'POST', '/api/v1/keys', {
+    name: 'k',
+    scopes: ['read', 'write'],
+    access: 'organization',
+    ...body,
+  });
   expect(answer.status).toBe(200);
   return answer.json;
 }

@@ -17,7 +17,7 @@ afterAll(() => api.stop());
 
 /** A key that no process has cached. */
 async function newKey(): Promise<string> {
-  const body = { name: 'fresh', scopes: ['read', 'write', 'admin'] };
+  const body = { name: 'fresh', scopes: ['read', 'write', 'admin'], access: 'organization' };
   return (await api.call({ method: 'POST', url: '/api/v1/keys', key: api.rootKey, body })).json.key;
 }
 

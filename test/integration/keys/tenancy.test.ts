@@ -16,6 +16,7 @@ beforeAll(async () => {
     name: 'other',
     scopes: ['read', 'write', 'admin'],
     principal: { type: 'user', id: user.json.id },
+    access: 'organization',
     organization_id: organizationId,
   });
   foreign = { organizationId, userId: user.json.id, keyId: key.json.id, key: key.json.key };
@@ -27,7 +28,7 @@ function root(method: Call['method'], url: string, body?: object): Promise<Answe
 }
 
 async function keyWith(...scopes: string[]): Promise<string> {
-  return (await root('POST', '/api/v1/keys', { name: 'limited', scopes })).json.key;
+  return (await root('POST', '/api/v1/keys', { name: 'limited', scopes, access: 'organization' })).json.key;
 }
 
 /** The response without the id of its request. */
@@ -139,11 +140,16 @@ describe('scopes', () => {
   it('are granted, to new keys or by rotation, only by keys that have them', async () => {
     const admin = await keyWith('read', 'admin');
     const grant = (scopes: string[]): Promise<Answer> =>
-      api.call({ method: 'POST', url: '/api/v1/keys', key: admin, body: { name: 'x', scopes } });
+      api.call({
+        method: 'POST',
+        url: '/api/v1/keys',
+        key: admin,
+        body: { name: 'x', scopes, access: 'organization' },
+      });
     expect((await grant(['read'])).status).toBe(200);
     expect((await grant(['read', 'platform'])).status).toBe(403);
 
-    const powerful = await root('POST', '/api/v1/keys', { name: 'x', scopes: ['platform'] });
+    const powerful = await root('POST', '/api/v1/keys', { name: 'x', scopes: ['platform'], access: 'organization' });
     const rotate = { method: 'POST' as const, url: `/api/v1/keys/${powerful.json.id}/rotate` };
     expect((await api.call({ ...rotate, key: admin })).status).toBe(403);
     const untouched = await root('GET', `/api/v1/keys/${powerful.json.id}`);

@@ -20,6 +20,7 @@ beforeAll(async () => {
     name: 'other',
     scopes: ['read', 'write'],
     principal: { type: 'user', id: user.json.id },
+    access: 'organization',
     organization_id: organizationId,
   });
   foreignKey = key.json.key;

@@ -345,10 +345,10 @@ describe('members', () => {
     }
   });
 
-  it('by an API key that is limited to participation have the same rights', async () => {
+  it('by an API key of a user, which is limited to participation unless asked otherwise, have the same rights', async () => {
     const key = async (body: object) =>
       call(api.rootKey, { method: 'POST', url: '/api/v1/keys', body: { name: 'k', ...body } });
-    const user = (subject: string) => ({ principal: { type: 'user', id: userId(subject) }, access: 'participation' });
+    const user = (subject: string) => ({ principal: { type: 'user', id: userId(subject) } });
     const [ada, eve] = [
       (await key({ ...user('ada'), scopes: ['read', 'write'] })).json,
       (await key({ ...user('eve'), scopes: ['read', 'write'] })).json,
@@ -363,6 +363,10 @@ describe('members', () => {
     const rotated = await call(api.rootKey, { method: 'POST', url: `/api/v1/keys/${eve.id}/rotate` });
     expect(await call(rotated.json.key, route('getChannel')(owned))).toMatchObject({ status: 404 });
     expect(await key({ ...user('ada'), scopes: ['read', 'admin'] })).toMatchObject({ status: 422 });
+    const whole = (await key({ ...user('eve'), scopes: ['read', 'admin'], access: 'organization' })).json;
+    expect(await call(whole.key, route('getChannel')(owned))).toMatchObject({ status: 200 });
+    const ofService = await key({ principal: { type: 'service', id: 's' }, scopes: ['read'] });
+    expect(ofService.json.access).toBe('organization');
     const service = { principal: { type: 'service', id: 's' }, access: 'participation', scopes: ['read'] };
     expect(await key(service)).toMatchObject({ status: 422 });
   });

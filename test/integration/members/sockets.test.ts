@@ -19,9 +19,9 @@ const tokens = { ada: '', bob: '', eve: '' };
 
 beforeAll(async () => {
   api = await startTestApi();
-  const { node, tickets, grantOfToken } = api.features.realtime;
+  const { node, tickets, grantOfMember } = api.features.realtime;
   release = api.stores.platform.upgrades.handle(
-    new WebsocketAdmission(node(), { tickets, grantOfToken, origins: [], isOwnOrigin: () => false }),
+    new WebsocketAdmission(node(), { tickets, grantOfMember, origins: [], isOwnOrigin: () => false }),
   );
   url = await api.listen();
   shop = await Signer.create('EdDSA', 'https://shop.example.org', 'one');

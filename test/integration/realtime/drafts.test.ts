@@ -194,7 +194,8 @@ describe('the text of an interaction while it is written', () => {
 
   it('needs the scope write, valid Unicode, and a valid offset', async () => {
     const id = await begin(await newChannel());
-    const reader = (await call('POST', '/api/v1/keys', { name: 'r', scopes: ['read'] })).json.key;
+    const reader = (await call('POST', '/api/v1/keys', { name: 'r', scopes: ['read'], access: 'organization' })).json
+      .key;
     const refused = await call('POST', `/api/v1/interactions/${id}/deltas`, { text: 'x' }, reader);
     expect([refused.status, refused.json.code]).toEqual([403, 'missing_scope']);
     const faults = async (body: object): Promise<object[]> => {

@@ -53,7 +53,7 @@ async function newMember(): Promise<Member> {
   const body = { type: 'authenticated_user', user_id: userId };
   const added = await call('POST', `/api/v1/channels/${channelId}/participants`, body);
   const participantId = added.json.participants.find((one: { user_id?: string }) => one.user_id === userId).id;
-  const key = { name: 'k', scopes: ['read'], principal: { type: 'user', id: userId } };
+  const key = { name: 'k', scopes: ['read'], access: 'organization', principal: { type: 'user', id: userId } };
   const { id: keyId, key: secret } = (await call('POST', '/api/v1/keys', key)).json;
   return { userId, keyId, participantId, grant: await authenticate(secret) };
 }

@@ -26,7 +26,14 @@ const ticketOf = (id: string, key?: string, name = 'websocket_ticket'): Promise<
   call('POST', `/api/v1/channels/${id}/${name}`, undefined, key);
 
 async function newKey(scopes: readonly string[], principal?: object): Promise<string> {
-  return (await call('POST', '/api/v1/keys', { name: 'a key', scopes, ...(principal && { principal }) })).json.key;
+  return (
+    await call('POST', '/api/v1/keys', {
+      name: 'a key',
+      scopes,
+      access: 'organization',
+      ...(principal && { principal }),
+    })
+  ).json.key;
 }
 
 /** The Redis key of a ticket. */

@@ -433,7 +433,8 @@ describe('the key of an external agent', () => {
     await api.ended(asked.runId);
     const refused = await team('POST', asked, 'response', { text: 'x' }, own);
     expect(refused).toMatchObject({ status: 409, json: { code: 'not_external' } });
-    const admin = (await api.call('POST', '/api/v1/keys', { name: 'a', scopes: ['admin'] })).json.key;
+    const admin = (await api.call('POST', '/api/v1/keys', { name: 'a', scopes: ['admin'], access: 'organization' }))
+      .json.key;
     const body = { name: 'b', scopes: ['agent'], principal: { type: 'service', id: agentId } };
     expect((await api.call('POST', '/api/v1/keys', body, admin)).json).toMatchObject({ code: 'missing_scope' });
   });
@@ -557,7 +558,8 @@ describe('the URL of a webhook', () => {
     const url = `http://127.0.0.1:${hook.port}/hook?token=secret`;
     await api.call('POST', `/api/v1/agents/${id}/webhook`, { url });
     const scopes = ['read', 'write'];
-    const { key: writer } = (await api.call('POST', '/api/v1/keys', { name: 'writer', scopes })).json;
+    const { key: writer } = (await api.call('POST', '/api/v1/keys', { name: 'writer', scopes, access: 'organization' }))
+      .json;
     const shown = [
       await api.call('GET', `/api/v1/agents/${id}`, undefined, writer),
       await api.call('GET', '/api/v1/agents?name=Hooked', undefined, writer),

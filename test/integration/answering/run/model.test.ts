@@ -264,7 +264,9 @@ describe('a run without an answer', () => {
     expect(await api.ended(asked.runId)).toMatchObject({
       error: { reason: 'model_refused', detail: 'status 400: this model is not for you, [redacted]' },
     });
-    const { key } = (await api.call('POST', '/api/v1/keys', { name: 'reader', scopes: ['read'] })).json;
+    const { key } = (
+      await api.call('POST', '/api/v1/keys', { name: 'reader', scopes: ['read'], access: 'organization' })
+    ).json;
     const read = await api.call('GET', `/api/v1/runs/${asked.runId}`, undefined, key);
     expect(read.json.error).toEqual({ reason: 'model_refused', message: expect.any(String), detail: null });
   });

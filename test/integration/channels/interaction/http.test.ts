@@ -256,6 +256,7 @@ describe('a caller without access', () => {
       name: 'other',
       scopes: ['read', 'write'],
       principal: { type: 'user', id: user.json.id },
+      access: 'organization',
       organization_id: organization.json.id,
     });
     const theirs = await posted({ ...hello, complete: false });

@@ -18,7 +18,10 @@ beforeAll(async () => {
     ['Ada', 'Bob'].map(async (name) => {
       const { id } = await root('/api/v1/users', { display_name: name });
       const principal = { type: 'user', id };
-      return { name, key: (await root('/api/v1/keys', { name, scopes: ['read', 'write'], principal })).key };
+      return {
+        name,
+        key: (await root('/api/v1/keys', { name, scopes: ['read', 'write'], access: 'organization', principal })).key,
+      };
     }),
   );
   const principal = { type: 'service', id: 'bridge' };

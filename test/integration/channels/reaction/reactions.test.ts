@@ -35,7 +35,7 @@ async function userWithKey(name: string, organization_id?: string): Promise<[key
   const inOrganization = organization_id === undefined ? {} : { organization_id };
   const user = await send(api.rootKey, 'POST', '/api/v1/users', { display_name: name, ...inOrganization });
   const principal = { type: 'user', id: user.json.id };
-  const key = { name, scopes: ['read', 'write', 'impersonate'], principal, ...inOrganization };
+  const key = { name, scopes: ['read', 'write', 'impersonate'], access: 'organization', principal, ...inOrganization };
   return [(await send(api.rootKey, 'POST', '/api/v1/keys', key)).json.key, user.json.id];
 }
 

@@ -205,7 +205,8 @@ describe('the subscription of a user', () => {
     const participants = channel['participants'];
     if (!Array.isArray(participants)) throw new TypeError('no participants');
     const { id: participantId } = asRecord(participants.find((each) => asRecord(each)['user_id'] === user['id']));
-    const request = { name: 'k', scopes: ['read'], principal: { type: 'user', id: user['id'] } };
+    const principal = { type: 'user', id: user['id'] };
+    const request = { name: 'k', scopes: ['read'], access: 'organization', principal };
     const key = asRecord((await one.api.post('/api/v1/keys', request)).json());
     return { participantId: String(participantId), keyId: String(key['id']), key: String(key['key']) };
   }

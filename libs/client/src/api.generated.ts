@@ -2468,6 +2468,8 @@ export interface components {
             /** @description Id of the incomplete interaction that the list ends before; absent if there is none */
             oldest_incomplete?: string;
             page: number;
+            /** @description Sequence of the channel that the page reflects: it includes every event up to it and none after it, so a subscription after it misses nothing and repeats nothing */
+            sequence: number;
             total: number;
         };
         InteractionParticipant: components["schemas"]["InteractionAuthenticatedUser"] | components["schemas"]["InteractionNonAuthenticatedUser"] | components["schemas"]["InteractionMaybeUser"] | components["schemas"]["InteractionAgent"] | components["schemas"]["InteractionExternalAgent"] | components["schemas"]["InteractionSystem"];

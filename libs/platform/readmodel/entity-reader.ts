@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { NO_EVENTS } from '#libs/kernel/event.ts';
+import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
@@ -9,7 +9,7 @@ import { parseStreamName } from '#libs/platform/streams/index.ts';
 import { CategoryReader } from './category-reader.ts';
 import { decodeDocument, type Document } from './document.ts';
 import { idOfMember, readList, type ListPage, type ListResult } from './entity-list.ts';
-import { KeptReads, type KeptRead } from './kept-reads.ts';
+import { KeptReads, type KeptRead, type WholeRead } from './kept-reads.ts';
 import type { Projector } from './projector.ts';
 import {
   ALL_ORGANIZATIONS,
@@ -194,7 +194,7 @@ export class EntityReader {
    * @returns null if the organization has no such entity
    * @throws `Fault` `not_caught_up` (503) if the entity was deleted meanwhile
    */
-  async whole<T>(entity: EntityRef, read: () => Promise<T | null>, keep?: KeptRead<T>): Promise<T | null> {
+  async whole<T>(entity: EntityRef, read: () => Promise<T | null>, keep?: KeptRead<T>): Promise<WholeRead<T> | null> {
     const reader = this.#of(entity.category);
     const key = this.#projector.keysOf(entity).revision;
     const known = keep && this.kept.begin(key + keep.name);
@@ -209,19 +209,21 @@ export class EntityReader {
     if (before.value === null) return null;
     const revision = before.value.toString('latin1');
     // 3. Nothing has changed since the result was kept.
-    if (known && known.result !== null && known.revision === revision) return known.result as T;
+    if (known && known.result !== null && known.revision === revision) {
+      return { result: known.result as T, revision: streamRevision(Number(revision)), hasHeld: true };
+    }
     // 4. Read. An entity is deleted with its revision, and the next write starts from its first event.
     const result = await read();
     const after = await reader.value(key);
     if (after.value === null || Number(after.value) < Number(revision)) throw beingBuilt();
     // 5. Keep what is of this revision. Deleting read models removes the completeness mark first: while it is set, the
     // read missed no part of the entity.
-    const hasHeld = isCurrent && after.isComplete && after.value.equals(before.value);
-    if (keep && result !== null && hasHeld) {
+    const hasHeld = after.value.equals(before.value);
+    if (keep && result !== null && hasHeld && isCurrent && after.isComplete) {
       if (known?.revision === revision) this.kept.keep(key + keep.name, revision, keep.pack(result));
       else this.kept.note(key + keep.name, revision);
     }
-    return result;
+    return { result, revision: streamRevision(Number(revision)), hasHeld };
   }
 
   /** One run for all concurrent callers of the same entity. */

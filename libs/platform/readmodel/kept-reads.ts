@@ -1,3 +1,4 @@
+import type { StreamRevision } from '#libs/kernel/event.ts';
 import { withinMemory } from '#libs/platform/config/index.ts';
 import { ByteCache } from '#libs/platform/streams/index.ts';
 
@@ -11,6 +12,15 @@ export interface KeptRead<T> {
   readonly name: string;
   /** The result in memory of its own, because replies are slices of larger blocks, and the size of that in bytes. */
   pack(result: T): readonly [result: T, bytes: number];
+}
+
+/** The result of a read of many parts of an entity. */
+export interface WholeRead<T> {
+  readonly result: T | null;
+  /** Of the entity before the read. */
+  readonly revision: StreamRevision;
+  /** Whether it was the revision after the read, too: then the result reflects exactly the events up to it. */
+  readonly hasHeld: boolean;
 }
 
 /** Notes about a read that was run: the revision of the entity, and the result. */

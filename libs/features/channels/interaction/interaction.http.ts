@@ -132,6 +132,7 @@ function listRoute(app: HttpApp, { queries }: Channels): void {
       const { oldestIncomplete: sequence } = found;
       const meta = {
         ...page.meta(found),
+        sequence: found.sequence,
         ...(sequence !== null && {
           oldest_incomplete: interactionId({ channelId: id, sequence: sequence as ChannelSequence }),
         }),

@@ -80,6 +80,11 @@ export const interactionPageSchema = z
     items: z.array(interactionSchema),
     meta: pageMetaSchema
       .extend({
+        sequence: z
+          .int()
+          .describe(
+            'Sequence of the channel that the page reflects: it includes every event up to it and none after it, so a subscription after it misses nothing and repeats nothing',
+          ),
         oldest_incomplete: z
           .string()
           .optional()

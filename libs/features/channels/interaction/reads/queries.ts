@@ -1,3 +1,4 @@
+import { type ChannelSequence, sequenceOf, streamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { SentPage } from '#libs/platform/http/index.ts';
 import type { HistoryPoint } from '#libs/platform/readmodel/index.ts';
@@ -21,6 +22,8 @@ import { annotated, isComplete, spanIdOf, withNested } from './resource.ts';
 import { InteractionTreeIndex, updatesBelow } from './tree.ts';
 
 export interface InteractionPage {
+  /** Of the newest event of the channel that the page reflects. It reflects all events up to it, and none after it. */
+  readonly sequence: ChannelSequence;
   readonly items: readonly Buffer[];
   readonly total: number;
   readonly hasNext: boolean;
@@ -31,6 +34,11 @@ export interface InteractionPage {
   /** Of a page that is kept. */
   readonly sent?: SentPage;
 }
+
+type FoundPage = Omit<InteractionPage, 'sequence'>;
+
+/** Reads of a page that changes meanwhile, before it is read as of a sequence. */
+const ATTEMPTS = 2;
 
 /** The reader of interactions, and whether incomplete ones are included. */
 export interface Audience {
@@ -135,7 +143,7 @@ export class InteractionQueries {
     const channel = { category: CHANNEL, organizationId, id: channelId };
     const reading = { organizationId, channelId, view, reader };
     const read = () => this.#below(reading, spanId, includeIncomplete);
-    return (await this.#core.reader.whole(channel, read)) ?? [];
+    return (await this.#core.reader.whole(channel, read))?.result ?? [];
   }
 
   /** An interaction with its descendants as `nested_interactions`; null as for {@link interaction}. */
@@ -159,7 +167,8 @@ export class InteractionQueries {
     const name = `tree ${sequence} ${includeIncomplete} ${nameOf(reader)}`;
     // Updates of tool calls are not part of the read models.
     const keep = isPresent && !includeToolCallUpdates ? { name, pack: packed } : undefined;
-    return this.#core.reader.whole({ category: CHANNEL, organizationId, id: channelId }, read, keep);
+    const channel = { category: CHANNEL, organizationId, id: channelId };
+    return (await this.#core.reader.whole(channel, read, keep))?.result ?? null;
   }
 
   async #below(reading: Reading, spanId: string, includeIncomplete: boolean): Promise<Buffer[]> {
@@ -201,10 +210,25 @@ export class InteractionQueries {
     const { size, offset, after } = page;
     const name = `list ${nameOf(reader)} ${JSON.stringify([filter, size, offset, after])}`;
     const keep = view === this.#present && !filter.includeToolCallUpdates ? { name, pack: packedPage } : undefined;
-    return this.#core.reader.whole(channel, () => this.#page(reading, filter, page), keep);
+    const read = () => this.#page(reading, filter, page);
+    if (view !== this.#present) {
+      const found = (await this.#core.reader.whole(channel, read))?.result;
+      return found ? { ...found, sequence: sequenceOf(streamRevision(view.end - 2)) } : null;
+    }
+    for (let attempt = 1; ; attempt += 1) {
+      const found = await this.#core.reader.whole(channel, read, keep);
+      if (found === null || found.result === null) return null;
+      const sequence = sequenceOf(found.revision);
+      if (found.hasHeld) return { ...found.result, sequence };
+      if (attempt < ATTEMPTS) continue;
+      // The channel changes all the time, so it is read as it was at a sequence.
+      return this.#past(organizationId, channelId, { sequence }, (past) =>
+        this.list(organizationId, channelId, filter, page, reader, past),
+      );
+    }
   }
 
-  async #page(reading: Reading, filter: InteractionFilter, page: InteractionPageRequest): Promise<InteractionPage> {
+  async #page(reading: Reading, filter: InteractionFilter, page: InteractionPageRequest): Promise<FoundPage> {
     const { organizationId, channelId, view } = reading;
     const { collections } = this.#core;
     const keys = channelKeys(organizationId, channelId);
@@ -249,7 +273,7 @@ function packed(document: Buffer): [Buffer, number] {
 }
 
 /** With all items in one block. */
-function packedPage(page: InteractionPage): [InteractionPage, number] {
+function packedPage(page: FoundPage): [FoundPage, number] {
   const bytes = Buffer.concat(page.items);
   let end = 0;
   const items = page.items.map(({ length }) => bytes.subarray(end, (end += length)));

@@ -17,6 +17,7 @@ const PARTS = {
       'reactors',
       'runs',
       'ended-keys',
+      'kafka',
       'model-endpoints',
       'tool-servers',
       'clients',

@@ -105,7 +105,7 @@ describe('the client in a browser', { timeout: 120_000 }, () => {
     await parley.start();
     await parley.ready();
     await post(channel, 5);
-    await eventually(async () => expect((await state(page)).seen).toEqual(oneTo(16)), { timeoutMs: 30_000 });
+    await eventually(async () => expect((await state(page)).seen).toEqual(oneTo(16)));
     expect((await state(page)).states).toContain('waiting');
     await page.close();
   });

@@ -13,12 +13,12 @@ const tenants: ApiClient[] = [];
 beforeAll(async () => {
   parley = await startParleyProcess();
   await parley.ready();
-}, 60_000);
+});
 
 afterAll(async () => {
   for (const tenant of tenants) tenant.close();
   await parley?.stop();
-}, 30_000);
+});
 
 /** A new organization for each test, whose lists hold only what the test has made. */
 async function organization(): Promise<ApiClient> {

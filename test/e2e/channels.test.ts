@@ -15,12 +15,12 @@ beforeAll(async () => {
   await parley.ready();
   tenant = await newTenant(parley.api);
   api = tenant.api;
-}, 60_000);
+});
 
 afterAll(async () => {
   api?.close();
   await parley?.stop();
-}, 30_000);
+});
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const UNKNOWN = '01900000-0000-7000-8000-000000000000';

@@ -16,7 +16,7 @@ import { withEventTwice, withoutEvent, withSwapped } from '#test/support/history
 import { observe } from '#test/support/observation.ts';
 import { startParleyProcess, type ParleyProcess } from '#test/support/parley-process.ts';
 import { startTestRedis } from '#test/support/redis.ts';
-import { rounds } from '#test/support/rounds.ts';
+import { IN_CAMPAIGN, rounds } from '#test/support/rounds.ts';
 
 const ROUNDS = Number(process.env['CHAOS_ROUNDS'] ?? rounds(3));
 const SEED = Number(process.env['CHAOS_SEED'] ?? 1);
@@ -122,7 +122,7 @@ describe('under load, with everything killed in turn', () => {
     ROUNDS * ROUND_MS + 120_000,
   );
 
-  it(
+  it.runIf(IN_CAMPAIGN)(
     'standalone resumes after it is killed or loses its private Redis',
     async () => {
       const killings = Math.max(2, Math.ceil(ROUNDS / 5));

@@ -55,7 +55,7 @@ it('lists all channels after bytes in the middle of the file were overwritten', 
     await handle.write('ffff', entry + 1);
     await handle.close();
   });
-  await eventually(async () => expect(await listed()).toEqual(names), { timeoutMs: 30_000 });
+  await eventually(async () => expect(await listed()).toEqual(names));
   const repaired = async (): Promise<unknown> => {
     const { checks } = (await parley.api.get('/health/ready')).json() as Ready;
     return checks.projection.detail.check;
@@ -65,5 +65,5 @@ it('lists all channels after bytes in the middle of the file were overwritten', 
 
 it('lists all channels after Redis has cut off the damaged end of the file', async () => {
   await restartOn(async (file) => truncate(file, Math.floor((await stat(file)).size * 0.7) + 1));
-  await eventually(async () => expect(await listed()).toEqual(names), { timeoutMs: 30_000 });
+  await eventually(async () => expect(await listed()).toEqual(names));
 });

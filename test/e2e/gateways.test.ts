@@ -18,7 +18,7 @@ beforeAll(async () => {
   // The other gateway has no projector: everything that it reads was applied by one of the two.
   nodes = await startTwoNodes();
   ({ eventStore, one, other } = nodes);
-}, 60_000);
+});
 
 afterAll(() => nodes?.stop(), 40_000);
 

@@ -18,7 +18,7 @@ beforeAll(async () => {
   api = parley.api;
   id = answerOf(await api.post('/api/v1/channels', { name: 'A channel', participants: [] })).channelId;
   eventstoreUrl = (await findRunning(parley.dataDir))?.eventstoreUrl ?? '';
-}, 60_000);
+});
 
 afterAll(() => parley?.stop(), 30_000);
 

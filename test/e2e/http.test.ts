@@ -30,13 +30,13 @@ beforeAll(async () => {
   foreignId = await newChannel(foreign.api);
   const running = await findRunning(parley.dataDir);
   [eventstoreUrl, redisUrl] = [running?.eventstoreUrl ?? '', running?.redisUrl ?? ''];
-}, 60_000);
+});
 
 afterAll(async () => {
   api?.close();
   foreign?.api.close();
   await parley?.stop();
-}, 30_000);
+});
 
 async function newChannel(client: ApiClient): Promise<string> {
   return answerOf(await client.post('/api/v1/channels', { name: 'A channel', participants: [] })).channelId;

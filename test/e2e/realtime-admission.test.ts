@@ -20,7 +20,7 @@ const issued: string[] = [];
 beforeAll(async () => {
   nodes = await startTwoNodes({ CORS_ORIGINS: ORIGIN, LOG_LEVEL: 'trace' });
   channelId = await newChannel(nodes.one.api);
-}, 60_000);
+});
 afterAll(() => nodes?.stop(), 40_000);
 
 async function ticketFor(channel = channelId, api = nodes.one.api): Promise<string> {
@@ -189,7 +189,7 @@ describe('a ticket', () => {
     for (const route of ['/api/v1/channels', '/api/v1/channels/:id/interactions']) expect(output).toContain(route);
     expect(issued.length).toBeGreaterThan(10);
     expect(issued.filter((ticket) => output.includes(ticket))).toEqual([]);
-  }, 40_000);
+  });
 });
 
 async function ticketKeys(): Promise<string[]> {

@@ -18,7 +18,7 @@ beforeAll(async () => {
   parley = await startParleyProcess();
   await parley.ready();
   channelId = await newChannel(parley.api);
-}, 60_000);
+});
 afterAll(() => parley?.stop(), 40_000);
 
 /** The frames after the hello, in the notation of the cases. */

@@ -21,11 +21,11 @@ beforeAll(async () => {
   await parley.ready();
   channelId = await newChannel(parley.api);
   await post(parley.api, channelId, 'There is something to resume from');
-}, 60_000);
+});
 afterAll(async () => {
   await parley?.stop();
   await rm(folder, { recursive: true, force: true });
-}, 40_000);
+});
 
 interface Attack {
   readonly what: string;
@@ -208,7 +208,7 @@ describe('a hostile client', () => {
     expect(after.heap - before.heap).toBeLessThan(4 * 1024 * 1024);
     expect(after.rss - before.rss).toBeLessThan(256 * 1024 * 1024);
     expect(asRecord((await parley.api.get(`/api/v1/channels/${channelId}`)).json())['id']).toBe(channelId);
-  }, 60_000);
+  });
 
   it('causes no warning or error in the log', () => {
     expect(parley.output()).not.toMatch(/"level":(40|50|60)/);

@@ -18,7 +18,7 @@ let other: ParleyProcess;
 beforeAll(async () => {
   stage = await Stage.start();
   ({ one, other } = stage.nodes);
-}, 60_000);
+});
 
 afterAll(() => stage?.stop(), 40_000);
 
@@ -90,10 +90,10 @@ describe('a socket', () => {
       await stage.nodes.redis.command('CLIENT', 'KILL', 'TYPE', 'pubsub');
       await posts;
     }
-    await eventually(() => subscriber.cursor === 201, { timeoutMs: 30_000 });
+    await eventually(() => subscriber.cursor === 201);
     expect(sequencesOf(subscriber)).toEqual(upTo(201));
     expect(subscriber.sessions).toHaveLength(1);
-  }, 60_000);
+  });
 });
 
 describe('a slow socket', () => {
@@ -118,7 +118,7 @@ describe('a slow socket', () => {
       },
       { timeoutMs: 60_000 },
     );
-    await eventually(() => quick.cursor === count, { timeoutMs: 30_000 });
+    await eventually(() => quick.cursor === count);
     slow.resume();
     await eventually(() => slow.cursor === count && slow.live, { timeoutMs: 60_000 });
     expect(slow.sessions.map(({ closed }) => closed?.code)).toContain(4009);
@@ -162,7 +162,7 @@ describe('an answer that is being written', () => {
     await eventually(() => subscribers.every(({ cursor }) => cursor === 3));
     for (const subscriber of subscribers)
       expect(eventsOf(subscriber).at(-1)).toMatchObject({ type: 'interaction.completed' });
-  }, 60_000);
+  });
 });
 
 describe('a command', () => {
@@ -211,7 +211,7 @@ describe('a process with one role', () => {
     expect(await node.stop()).toBe(0);
     expect((await code)[0]).toBe(1012);
     expect(events.text()).toContain('event: close\ndata: {"code":1012');
-  }, 60_000);
+  });
 
   it('answers upgrades with 503 as gateway', async () => {
     const stores = storesOf(stage);
@@ -221,7 +221,7 @@ describe('a process with one role', () => {
     const [error] = await once(socket, 'error');
     expect(String(error)).toContain('503');
     await gateway.stop();
-  }, 60_000);
+  });
 });
 
 describe('a node that stops', () => {
@@ -238,7 +238,7 @@ describe('a node that stops', () => {
     await eventually(() => subscriber.cursor === 61 && subscriber.live);
     expect(sequencesOf(subscriber)).toEqual(upTo(61));
     expect(subscriber.sessions.map(({ closed }) => closed?.code)).toEqual([1012, undefined]);
-  }, 60_000);
+  });
 });
 
 /** Another process beside the two nodes. */

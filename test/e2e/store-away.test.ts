@@ -22,12 +22,12 @@ beforeAll(async () => {
   [eventStore, redis] = await Promise.all([startTestEventStore({ mode: 'process' }), startTestRedis()]);
   parley = await startParleyProcess({ eventstoreUrl: eventStore.url, redisUrl: redis.url });
   await parley.ready();
-}, 60_000);
+});
 
 afterAll(async () => {
   await parley?.stop();
   await Promise.all([eventStore?.stop(), redis?.stop()]);
-}, 30_000);
+});
 
 let names = 0;
 const newName = (): string => `name ${++names}`;
@@ -296,7 +296,7 @@ describe('at boot', () => {
     await eventually(() => parley.output().slice(printed).includes('waiting for the event store'));
     expect(parley.alive()).toBe(true);
     await eventStore.restart();
-    await eventually(async () => (await parley.api.get('/health/live')).status === 200, { timeoutMs: 20_000 });
+    await eventually(async () => (await parley.api.get('/health/live')).status === 200);
     await expectRecovery(id);
     const waits = parley.output().slice(printed).split('waiting for the event store').length - 1;
     expect(waits).toBeLessThan(20);

@@ -12,5 +12,11 @@ const FACTOR = z.coerce
 /** Rounds of a test that runs `count` of them in `npm test`. */
 export const rounds = (count: number): number => Math.max(1, Math.round(count * FACTOR));
 
+/**
+ * Whether `npm run test:<campaign>` runs. What repeats a property in many forms runs all of them there, and a few in
+ * `npm test`.
+ */
+export const IN_CAMPAIGN = process.env['PARLEY_TEST_CAMPAIGN'] === '1';
+
 /** Timeout of a test whose rounds are multiplied. */
 export const roundsTimeoutMs = (timeoutMs: number): number => timeoutMs * Math.max(1, FACTOR);

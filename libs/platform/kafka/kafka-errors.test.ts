@@ -1,32 +1,29 @@
-import {
-  KafkaJSConnectionError,
-  KafkaJSNonRetriableError,
-  KafkaJSNumberOfRetriesExceeded,
-  KafkaJSProtocolError,
-} from 'kafkajs';
+import kafkajs from 'kafkajs';
 import { describe, expect, it } from 'vitest';
 import { Fault } from '#libs/kernel/faults.ts';
 import { kafkaFault } from './kafka-errors.ts';
 
 /** As kafkajs creates them from the response of a broker. */
-function answered(type: string, retriable: boolean): KafkaJSProtocolError {
-  const error = new KafkaJSProtocolError(`the broker said ${type}`);
+function answered(type: string, retriable: boolean): kafkajs.KafkaJSProtocolError {
+  const error = new kafkajs.KafkaJSProtocolError(`the broker said ${type}`);
   return Object.assign(error, { type, retriable });
 }
 
 const exceeded = (cause: Error) =>
-  Object.assign(new KafkaJSNumberOfRetriesExceeded(cause, { retryCount: 3, retryTime: 100 }), { cause });
+  Object.assign(new kafkajs.KafkaJSNumberOfRetriesExceeded(cause, { retryCount: 3, retryTime: 100 }), { cause });
 
 describe('errors of kafkajs', () => {
   it.each([
-    ['a broken connection', new KafkaJSConnectionError('refused')],
-    ['no broker', Object.assign(new KafkaJSNonRetriableError('none'), { name: 'KafkaJSBrokerNotFound' })],
+    ['a broken connection', new kafkajs.KafkaJSConnectionError('refused')],
+    ['no broker', Object.assign(new kafkajs.KafkaJSNonRetriableError('none'), { name: 'KafkaJSBrokerNotFound' })],
     ['a partition without a leader', answered('LEADER_NOT_AVAILABLE', true)],
-    ['exhausted retries because of it', exceeded(new KafkaJSConnectionError('refused'))],
+    ['exhausted retries because of it', exceeded(new kafkajs.KafkaJSConnectionError('refused'))],
     ['exhausted retries because of a partition without a leader', exceeded(answered('NOT_ENOUGH_REPLICAS', true))],
     [
       'an error that claims not to be retriable, caused by one that is',
-      Object.assign(new KafkaJSNonRetriableError('no'), { cause: new KafkaJSConnectionError('refused') }),
+      Object.assign(new kafkajs.KafkaJSNonRetriableError('no'), {
+        cause: new kafkajs.KafkaJSConnectionError('refused'),
+      }),
     ],
   ])('become `store_unavailable` if Kafka is unavailable: %s', (_, error) => {
     expect(kafkaFault(error)).toMatchObject({ code: 'store_unavailable', status: 503, cause: error });

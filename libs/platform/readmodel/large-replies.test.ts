@@ -4,6 +4,16 @@ import { LargeReplies } from './large-replies.ts';
 
 const MIB = 1024 * 1024;
 
+const values = new Map<string, Buffer>();
+
+/** One buffer for each value: all answers together have gigabytes. */
+function valueOf(name: string, bytes: number): Buffer {
+  const key = `${name} ${bytes}`;
+  const value = values.get(key) ?? Buffer.alloc(bytes, name);
+  values.set(key, value);
+  return value;
+}
+
 /** Answers on demand, and records the number of fields of each request. */
 function slowHash(bytes: number) {
   const pending: (() => void)[] = [];
@@ -16,7 +26,7 @@ function slowHash(bytes: number) {
         pending.push(resolve);
         hash.mostAtATime = Math.max(hash.mostAtATime, pending.length);
       });
-      return some.map((name) => Buffer.alloc(bytes, name));
+      return some.map((name) => valueOf(name, bytes));
     },
     /** Answers one request after another until nothing more is asked for. */
     async answerAll(): Promise<void> {

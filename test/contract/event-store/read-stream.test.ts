@@ -6,9 +6,9 @@ import {
   StreamNotFoundError,
   type ReadStreamOptions,
 } from '@eventstore/db-client';
-import { Empty, StreamIdentifier } from '@eventstore/db-client/generated/shared_pb.js';
+import shared from '@eventstore/db-client/generated/shared_pb.js';
 import { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
-import { ReadReq, type ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
+import streams, { type ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import { credentials } from '@grpc/grpc-js';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { collect, eventOf, indexOf, numberedEvents, range, rejectionOf, uniqueName, useEventStore } from './support.ts';
@@ -123,21 +123,23 @@ describe('the last position of a stream', () => {
   ): Promise<string | null> {
     const { hostname, port } = new URL(store.url.replace('esdb:', 'http:'));
     const client = new StreamsClient(`${hostname}:${port}`, credentials.createInsecure());
-    const streamOptions = new ReadReq.Options.StreamOptions();
-    streamOptions.setStreamIdentifier(new StreamIdentifier().setStreamName(Buffer.from(stream).toString('base64')));
+    const streamOptions = new streams.ReadReq.Options.StreamOptions();
+    streamOptions.setStreamIdentifier(
+      new shared.StreamIdentifier().setStreamName(Buffer.from(stream).toString('base64')),
+    );
     streamOptions.setRevision(String(from));
-    const options = new ReadReq.Options();
+    const options = new streams.ReadReq.Options();
     options.setStream(streamOptions);
     options.setReadDirection(isBackwards ? 1 : 0);
     options.setCount(String(count));
-    options.setNoFilter(new Empty());
+    options.setNoFilter(new shared.Empty());
     if (compatibility > 0) {
-      options.setControlOption(new ReadReq.Options.ControlOption().setCompatibility(compatibility));
+      options.setControlOption(new streams.ReadReq.Options.ControlOption().setCompatibility(compatibility));
     }
-    options.setUuidOption(new ReadReq.Options.UUIDOption().setString(new Empty()));
+    options.setUuidOption(new streams.ReadReq.Options.UUIDOption().setString(new shared.Empty()));
     let last: string | null = null;
     try {
-      for await (const response of client.read(new ReadReq().setOptions(options))) {
+      for await (const response of client.read(new streams.ReadReq().setOptions(options))) {
         expect(last).toBeNull();
         // Parley decodes responses with an event itself, without the members of others.
         const { hasEvent } = response as ReadResp;

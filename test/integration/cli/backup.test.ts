@@ -8,10 +8,9 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { z } from 'zod';
 
 import { openDataFolder } from '#infra/data-folder/index.ts';
+import { PARLEY_COMMAND, runParley } from '#test/support/command-line.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startParleyProcess } from '#test/support/parley-process.ts';
-
-const COMMAND = join(import.meta.dirname, '../../../services/cli/main.ts');
 
 const made = z.object({ id: z.string() });
 const page = z.object({ items: z.array(made), meta: z.object({ next_cursor: z.string().nullable() }) });
@@ -20,9 +19,9 @@ let folder: string;
 beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'parley-test-backup-'))));
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-const backUp = async (dataDir: string, target: string, env: Record<string, string> = {}) => {
-  const options = { env: { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir, ...env } };
-  const { stdout } = await promisify(execFile)(process.execPath, [COMMAND, 'backup', target, '--json'], options);
+const backUp = async (dataDir: string, target: string) => {
+  const options = { env: { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir } };
+  const { stdout } = await promisify(execFile)(process.execPath, [PARLEY_COMMAND, 'backup', target, '--json'], options);
   return JSON.parse(stdout);
 };
 
@@ -93,11 +92,11 @@ it('refuses impossible requests in one line', async () => {
   await symlink(source, link);
   await mkdir(used);
   await writeFile(join(used, 'a'), 'b');
-  const refusal = (...args: Parameters<typeof backUp>) =>
-    backUp(...args).then(
-      () => 'none',
-      (error: { stderr: string }) => error.stderr,
-    );
+  const refusal = async (dataDir: string, target: string, env: Record<string, string> = {}): Promise<string> => {
+    const { exitCode, stderr } = await runParley({ DATA_DIR: dataDir, ...env }, 'backup', target);
+    expect(exitCode).toBe(1);
+    return stderr;
+  };
   expect(await refusal(source, used)).toMatch(/^parley: .*used is not empty: name a new folder\n$/);
   expect(await refusal(source, join(folder, 'new'))).toMatch(/^parley: the log could not be copied: ENOENT.*\n$/);
   const nowhere = join(folder, 'nowhere');

@@ -170,7 +170,7 @@ describe('the packed client', { timeout: 120_000 }, () => {
     const interactions = `/api/v1/channels/${id}/interactions`;
     const participant = { type: 'external_agent' };
     try {
-      await eventually(() => expect(output).toBe('1 channel.created \n'), { timeoutMs: 30_000 });
+      await eventually(() => expect(output).toBe('1 channel.created \n'));
       const answer = { content: [], content_role: 'agent_response', complete: false, participant };
       const { id: answerId } = (await parley.api.post(interactions, answer)).json() as { id: string };
       await eventually(() => expect(output).toContain('2 interaction.posted'));

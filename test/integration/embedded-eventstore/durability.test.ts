@@ -65,7 +65,7 @@ function early(order: readonly Step[]): number {
 }
 
 describe.skipIf(!canTrace())('each append, one after another', () => {
-  test('is flushed to disk before it is acknowledged', { timeout: 60_000 }, async () => {
+  test('is flushed to disk before it is acknowledged', async () => {
     const traceFile = join(dataDir, 'trace');
     const calls = 'fdatasync,fsync,msync,pwrite64,pwritev,write,writev,sendmsg';
     // A slow disk: the first commit is made on the thread of the event store, the others are not.

@@ -25,12 +25,12 @@ let client: EventStoreDBClient;
 beforeEach(async () => {
   store = await startTestEventStore({ mode: 'process' });
   client = EventStoreDBClient.connectionString(store.url);
-}, 60_000);
+});
 
 afterEach(async () => {
   await client.dispose();
   await store.stop();
-}, 60_000);
+});
 
 const range = (count: number, from = 0) => Array.from({ length: count }, (_, n) => from + n);
 
@@ -125,7 +125,7 @@ test('after kill -9 a group resumes from its checkpoint and loses nothing', asyn
   expect(last.seen.filter((index) => index <= reached)).toEqual([]);
   expect(last.seen).toEqual(last.seen.toSorted((a, b) => a - b));
   await last.subscription.unsubscribe();
-}, 60_000);
+});
 
 test('an event that is parked stays parked after kill -9', async () => {
   await append(5);

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CancelledError, EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
 import { ServerFeaturesClient } from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
-import { Empty, StreamIdentifier } from '@eventstore/db-client/generated/shared_pb.js';
+import shared from '@eventstore/db-client/generated/shared_pb.js';
 import { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
-import { AppendReq } from '@eventstore/db-client/generated/streams_pb.js';
+import streams from '@eventstore/db-client/generated/streams_pb.js';
 import { ChannelCredentials, type ServiceError, status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { CannotStartError, startEmbeddedEventStore, startEventStoreWorker } from '#infra/embedded-eventstore/index.ts';
@@ -129,14 +129,14 @@ describe('in a thread', () => {
     const client = new StreamsClient(`127.0.0.1:${store.port}`, ChannelCredentials.createInsecure());
     const ended = Promise.withResolvers<ServiceError | null>();
     const append = client.append((error) => ended.resolve(error));
-    const target = new StreamIdentifier().setStreamName(Buffer.from('s'));
-    const options = new AppendReq.Options().setStreamIdentifier(target).setAny(new Empty());
-    append.write(new AppendReq().setOptions(options));
+    const target = new shared.StreamIdentifier().setStreamName(Buffer.from('s'));
+    const options = new streams.AppendReq.Options().setStreamIdentifier(target).setAny(new shared.Empty());
+    append.write(new streams.AppendReq().setOptions(options));
     // On the same connection: after this response, the server has the append.
     await new Promise((resolve) =>
       new ServerFeaturesClient('', ChannelCredentials.createInsecure(), {
         channelOverride: client.getChannel(),
-      }).getSupportedMethods(new Empty(), resolve),
+      }).getSupportedMethods(new shared.Empty(), resolve),
     );
     const stopped = store.stop();
     expect(await ended.promise).toMatchObject({

@@ -3,9 +3,9 @@
  * uncaught exception or an unhandled rejection anywhere in this file fails the run.
  */
 import { afterEach, expect, test } from 'vitest';
-import { Status } from '@eventstore/db-client/generated/status_pb.js';
-import { BatchAppendResp, type BatchAppendReq } from '@eventstore/db-client/generated/streams_pb.js';
-import { SupportedMethods } from '@eventstore/db-client/generated/serverfeatures_pb.js';
+import statuses from '@eventstore/db-client/generated/status_pb.js';
+import streams, { type BatchAppendReq } from '@eventstore/db-client/generated/streams_pb.js';
+import serverFeatures from '@eventstore/db-client/generated/serverfeatures_pb.js';
 import { status } from '@grpc/grpc-js';
 import { NO_EVENTS } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
@@ -35,7 +35,9 @@ test('an append has an unknown outcome when its response lacks required fields',
   const { store, defects } = await against({
     batchStream: (call) =>
       call.on('data', (request) => {
-        call.write(new BatchAppendResp().setCorrelationId(request.getCorrelationId()).setError(new Status()));
+        call.write(
+          new streams.BatchAppendResp().setCorrelationId(request.getCorrelationId()).setError(new statuses.Status()),
+        );
       }),
   });
   await expect(append(store, { deadlineMs: 200 })).rejects.toMatchObject({ code: 'outcome_unknown' });
@@ -119,7 +121,8 @@ test('a failed request for the server features is repeated', async () => {
 test('a server without batch appends is refused, and accepted after an upgrade', async () => {
   let old = true;
   const { store } = await against({
-    features: (call, answer) => (old ? answer(null, new SupportedMethods()) : answerFeatures(call, answer)),
+    features: (call, answer) =>
+      old ? answer(null, new serverFeatures.SupportedMethods()) : answerFeatures(call, answer),
   });
   await expect(append(store)).rejects.toMatchObject({
     code: 'store_unavailable',

@@ -1,4 +1,4 @@
-import { BatchAppendResp, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
+import streams from '@eventstore/db-client/generated/streams_pb.js';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { StreamGone } from '#libs/kernel/faults.ts';
@@ -66,7 +66,10 @@ describe.each([
   // A new version of the client may decode elsewhere: all results would be right, and reads a third slower.
   test.skipIf(isEmbedded)('successful appends and reads are decoded without the generated classes', async () => {
     const stream = newStream();
-    const generated = [vi.spyOn(BatchAppendResp, 'deserializeBinary'), vi.spyOn(ReadResp, 'deserializeBinary')];
+    const generated = [
+      vi.spyOn(streams.BatchAppendResp, 'deserializeBinary'),
+      vi.spyOn(streams.ReadResp, 'deserializeBinary'),
+    ];
     try {
       expect(await store.append(stream, NO_EVENTS, numberedEvents(3))).toMatchObject({ revision: 2 });
       expect(await read(stream)).toHaveLength(3);

@@ -1,6 +1,6 @@
 /** Subscriptions that end, stall, reorder items or send too much; see `event-feed.eventstoredb.ts`. */
-import { StreamIdentifier, UUID } from '@eventstore/db-client/generated/shared_pb.js';
-import { ReadResp, type ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
+import shared from '@eventstore/db-client/generated/shared_pb.js';
+import streams, { type ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
 import { status } from '@grpc/grpc-js';
 import { afterEach, expect, test } from 'vitest';
 import { newId } from '#libs/kernel/ids.ts';
@@ -66,7 +66,7 @@ test('a checkpoint before a delivered event is not yielded', async () => {
 test('system events and links to missing events are skipped', async () => {
   const { feed } = await against((call) => {
     call.write(event(1, '$streamDeleted', String(2n ** 63n - 1n)));
-    call.write(new ReadResp().setEvent(new ReadResp.ReadEvent()));
+    call.write(new streams.ReadResp().setEvent(new streams.ReadResp.ReadEvent()));
     call.write(event(2));
   });
   const items = collect(feed);
@@ -215,25 +215,27 @@ function startOf(request: ReadReq): string {
   return position ? `${position.getCommitPosition()}/${position.getPreparePosition()}` : 'start';
 }
 
-function event(place: number, type = 'Tested.v1', revision = String(place), text = ''): ReadResp {
-  const recorded = new ReadResp.ReadEvent.RecordedEvent()
-    .setId(new UUID().setString(newId()))
-    .setStreamIdentifier(new StreamIdentifier().setStreamName(Buffer.from('s-1')))
+function event(place: number, type = 'Tested.v1', revision = String(place), text = ''): streams.ReadResp {
+  const recorded = new streams.ReadResp.ReadEvent.RecordedEvent()
+    .setId(new shared.UUID().setString(newId()))
+    .setStreamIdentifier(new shared.StreamIdentifier().setStreamName(Buffer.from('s-1')))
     .setStreamRevision(revision)
     .setCommitPosition(String(place))
     .setPreparePosition(String(place))
     .setData(Buffer.from(JSON.stringify({ text })));
   recorded.getMetadataMap().set('type', type).set('content-type', 'application/json').set('created', '0');
-  return new ReadResp().setEvent(new ReadResp.ReadEvent().setEvent(recorded).setCommitPosition(String(place)));
+  return new streams.ReadResp().setEvent(
+    new streams.ReadResp.ReadEvent().setEvent(recorded).setCommitPosition(String(place)),
+  );
 }
 
-function checkpoint(place: number): ReadResp {
-  const position = new ReadResp.Checkpoint().setCommitPosition(String(place)).setPreparePosition(String(place));
-  return new ReadResp().setCheckpoint(position);
+function checkpoint(place: number): streams.ReadResp {
+  const position = new streams.ReadResp.Checkpoint().setCommitPosition(String(place)).setPreparePosition(String(place));
+  return new streams.ReadResp().setCheckpoint(position);
 }
 
-function caughtUp(): ReadResp {
-  return new ReadResp().setCaughtUp(new ReadResp.CaughtUp());
+function caughtUp(): streams.ReadResp {
+  return new streams.ReadResp().setCaughtUp(new streams.ReadResp.CaughtUp());
 }
 
 function fail(call: ReadCall, code: status): void {

@@ -6,10 +6,9 @@ import {
   ServerFeaturesService,
   type IServerFeaturesServer,
 } from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
-import { SupportedMethod, SupportedMethods } from '@eventstore/db-client/generated/serverfeatures_pb.js';
+import serverFeatures from '@eventstore/db-client/generated/serverfeatures_pb.js';
 import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb.js';
-import {
-  BatchAppendResp,
+import streams, {
   type BatchAppendReq,
   type ReadReq,
   type ReadResp,
@@ -23,7 +22,7 @@ import {
   type ServerWritableStream,
 } from '@grpc/grpc-js';
 
-export type BatchCall = ServerDuplexStream<BatchAppendReq, BatchAppendResp>;
+export type BatchCall = ServerDuplexStream<BatchAppendReq, streams.BatchAppendResp>;
 export type ReadCall = ServerWritableStream<ReadReq, ReadResp>;
 
 /** Scripted handlers. Default: there are no events, and every append succeeds. */
@@ -61,12 +60,14 @@ export async function startMisbehavingServer(script: Script): Promise<Misbehavin
 }
 
 export const answerFeatures: IServerFeaturesServer['getSupportedMethods'] = (_, answer) => {
-  const batch = new SupportedMethod().setServiceName('event_store.client.streams.streams').setMethodName('batchappend');
-  answer(null, new SupportedMethods().setEventStoreServerVersion('23.10.0').setMethodsList([batch]));
+  const batch = new serverFeatures.SupportedMethod()
+    .setServiceName('event_store.client.streams.streams')
+    .setMethodName('batchappend');
+  answer(null, new serverFeatures.SupportedMethods().setEventStoreServerVersion('23.10.0').setMethodsList([batch]));
 };
 
 /** The correct response to `request`. */
-export function succeed(request: BatchAppendReq): BatchAppendResp {
-  const success = new BatchAppendResp.Success().setCurrentRevision('0');
-  return new BatchAppendResp().setCorrelationId(request.getCorrelationId()).setSuccess(success);
+export function succeed(request: BatchAppendReq): streams.BatchAppendResp {
+  const success = new streams.BatchAppendResp.Success().setCurrentRevision('0');
+  return new streams.BatchAppendResp().setCorrelationId(request.getCorrelationId()).setSuccess(success);
 }

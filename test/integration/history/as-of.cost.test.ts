@@ -122,4 +122,4 @@ it('reads no more events of a channel with 5,000 than a block or two, as of one 
   const many = await mostEventsRead(await channelWith(5_000), 5_000);
   expect(many).toBeGreaterThan(0);
   expect(many).toBeLessThanOrEqual(bound);
-}, 15_000);
+});

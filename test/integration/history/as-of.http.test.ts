@@ -40,7 +40,7 @@ beforeAll(async () => {
   reply = (await send('POST', posts, { content: text('what?'), parent_span_id: begun.span_id })).id;
   await send('POST', `/api/v1/interactions/${draft}/content`, { content: text('far') });
   await send('POST', `/api/v1/interactions/${draft}/complete`, { content: text('done') });
-}, 60_000);
+});
 afterAll(() => api?.stop());
 
 describe('GET /channels/{id}?as_of', () => {

@@ -2,14 +2,7 @@
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  type AclEntry,
-  AclOperationTypes,
-  AclPermissionTypes,
-  AclResourceTypes,
-  type Admin,
-  ResourcePatternTypes,
-} from 'kafkajs';
+import kafkajs, { type AclEntry, type Admin } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NO_EVENTS } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
@@ -155,13 +148,13 @@ async function withAcl(topic: string, work: (admin: Admin, acl: AclEntry) => Pro
   const admin = plainKafka([broker.inClear]).admin();
   await admin.connect();
   await work(admin, {
-    resourceType: AclResourceTypes.TOPIC,
+    resourceType: kafkajs.AclResourceTypes.TOPIC,
     resourceName: topic,
-    resourcePatternType: ResourcePatternTypes.LITERAL,
+    resourcePatternType: kafkajs.ResourcePatternTypes.LITERAL,
     principal: `User:${broker.username}`,
     host: '*',
-    operation: AclOperationTypes.ALL,
-    permissionType: AclPermissionTypes.DENY,
+    operation: kafkajs.AclOperationTypes.ALL,
+    permissionType: kafkajs.AclPermissionTypes.DENY,
   }).finally(() => admin.disconnect());
 }
 

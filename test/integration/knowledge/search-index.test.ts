@@ -413,7 +413,7 @@ it('an answer as of a sequence is the answer of then, however the events were wr
     }),
     { numRuns: rounds(25) },
   );
-}, 60_000);
+});
 
 it('single-valued relations end at the next edge with another target, whatever is learnt, stated again and withdrawn', () => {
   const place = fc.constantFrom('A', 'B', 'C');
@@ -462,7 +462,7 @@ it('single-valued relations end at the next edge with another target, whatever i
     }),
     { numRuns: rounds(25) },
   );
-}, 60_000);
+});
 
 const answersOf = (index: GraphIndex, validAtMs: number, asOf?: { readonly sequence: number }) =>
   QUERIES.map((query) => ask(index, query, { validAtMs, ...(asOf && { asOf }) }));

@@ -254,5 +254,5 @@ describe('a running Parley whose log is damaged', () => {
     } finally {
       await parley.stop();
     }
-  }, 60_000);
+  });
 });

@@ -27,7 +27,7 @@ beforeAll(async () => {
   commands = composeFeatures(test.platform).channels;
   for (let n = 0; n < CHANNELS; n++) ids.push(newId());
   await forEachChannel((id) => commands.create(context(id), { id, ...PLAIN_CHANNEL, name: 'before' }));
-}, 60_000);
+});
 afterAll(() => test.stop());
 
 const organizationId = newId();
@@ -63,7 +63,7 @@ it('entities that are written between two steps of the removal are complete afte
   await flush(test.platform.redis);
   await foldAgain();
   expect(afterwards).toEqual(await dumpReadModels(test.platform.redis));
-}, 60_000);
+});
 
 it('all other keys of an entity are deleted with its state and document', async () => {
   const { redis } = test.platform;
@@ -76,4 +76,4 @@ it('all other keys of an entity are deleted with its state and document', async 
   await models.state.clear();
   expect(await keysIn(redis, 'parley:rm:*')).toEqual([]);
   await foldAgain();
-}, 60_000);
+});

@@ -1,5 +1,5 @@
 /**
- * The guarantees of reactors, in one process on one event store; for failing workers see `test/e2e/reactors.test.ts`.
+ * The guarantees of reactors, in one process on one event store; for failing workers see `test/campaigns/reactors.test.ts`.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';

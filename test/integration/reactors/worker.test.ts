@@ -46,7 +46,7 @@ beforeAll(async () => {
   test = await startTestPlatform();
   context = { platform: test.platform, features: composeFeatures(test.platform), logChecked: Promise.resolve() };
   worker = await startReactors(context, [jobs, broken, welcome]);
-}, 60_000);
+});
 afterAll(async () => {
   await worker?.stop();
   await test?.stop();

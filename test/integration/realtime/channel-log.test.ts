@@ -132,7 +132,7 @@ describe('the frames of a channel', () => {
       const then = await restAt(channel, { type, seq, id: data.id });
       expect(JSON.stringify(data), `${type} at ${seq}`).toBe(then ?? JSON.stringify(data));
     }
-  }, 60_000);
+  });
 
   it('have flags for optional frames', async () => {
     const channel = await newChannel(features);
@@ -148,7 +148,7 @@ describe('the frames of a channel', () => {
         isUser || type === 'participant.left' || type === 'channel.archived',
       );
     }
-  }, 30_000);
+  });
 
   it('contain the participants that joined and left, with their ids', async () => {
     const channel = await newChannel(features);
@@ -236,7 +236,7 @@ describe('the publication of frames', () => {
     // The other process has published its own event.
     expect(topic.heads.length).toBeGreaterThan(5);
     topic.stop();
-  }, 30_000);
+  });
 
   it('happens if previous events had to be read first, too', async () => {
     const channel = await newChannel(features);
@@ -343,7 +343,7 @@ describe('the log of a channel', () => {
       }),
       { numRuns: 12 },
     );
-  }, 60_000);
+  });
 
   it('is read in pages of limited length and size', async () => {
     const channel = await newChannel(features);
@@ -377,5 +377,5 @@ describe('the log of a channel', () => {
       expect(page.slice(0, -1).reduce((size, { json }) => size + json.length, 0)).toBeLessThan(1024 * 1024);
     }
     expect(pages.length).toBeLessThan(20);
-  }, 60_000);
+  });
 });

@@ -43,7 +43,7 @@ describe('the log of a channel, while a store is unavailable', () => {
     await test.eventStore.stop();
     await expect(head(channel)).rejects.toMatchObject({ code: 'store_unavailable' });
     await expect(framesAfter(channel, 9)).rejects.toMatchObject({ code: 'store_unavailable' });
-  }, 60_000);
+  });
 });
 
 describe('an event that could not be published', () => {
@@ -63,5 +63,5 @@ describe('an event that could not be published', () => {
     });
     expect(topic.frames.size).toBe(0);
     expect(await framesAfter(channel, 1)).toEqual([expect.stringContaining('while it was away')]);
-  }, 60_000);
+  });
 });

@@ -53,7 +53,7 @@ afterAll(async () => {
   await parley?.stop();
   redis?.close();
   await Promise.all([cluster?.stop(), eventStore?.stop()]);
-}, 60_000);
+});
 
 async function channelOn(isRight: (node: TestRedisNode) => boolean): Promise<string> {
   for (;;) {

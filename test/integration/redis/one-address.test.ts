@@ -48,7 +48,7 @@ describe.skipIf(process.env['PARLEY_TEST_REDIS'] === 'cluster')(
       await direct.send('key', (node) => node.call('REPLICAOF', '127.0.0.1', '1'));
       await expect(set('refused')).rejects.toMatchObject({ code: 'store_unavailable' });
 
-      await eventually(() => set('after'), { timeoutMs: 30_000 });
+      await eventually(() => set('after'));
       expect(await second.command('GET', 'key')).toBe('after');
     });
 
@@ -100,7 +100,7 @@ describe.skipIf(process.env['PARLEY_TEST_REDIS'] === 'cluster')(
       for (const url of [`redis://127.0.0.1:${port}`, `redis://127.0.0.1:${port},redis://127.0.0.1:${port}`]) {
         why = '';
         const client = connectRedis(url, { onMisfit: (reason) => (why = reason) });
-        await eventually(() => expect(why).toMatch(/is a Redis Sentinel/), { timeoutMs: 30_000 });
+        await eventually(() => expect(why).toMatch(/is a Redis Sentinel/));
         client.close();
       }
     });

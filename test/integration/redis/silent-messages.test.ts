@@ -66,7 +66,7 @@ async function startSwallowingProxy(url: URL) {
   return state;
 }
 
-describe.skipIf(process.env['PARLEY_TEST_REDIS'] === 'cluster')('a subscription', { timeout: 60_000 }, () => {
+describe.skipIf(process.env['PARLEY_TEST_REDIS'] === 'cluster')('a subscription', () => {
   it('notices that a proxy swallows messages and answers pings, and receives again afterwards', async () => {
     const proxy = await startSwallowingProxy(new URL(redis.url));
     const { texts, isBehind } = subscribed(await connected(proxy.url), 'parley:news');

@@ -157,7 +157,7 @@ describe('subscriptions to topics', () => {
     await server.resume();
     await listening(one);
     expect(one.calls).toEqual(['(listening)', '(interrupted)', '(listening)']);
-  }, 30_000);
+  });
 
   it('reconnect when Redis closes their connection', async () => {
     const one = listen('topic{a}');
@@ -181,7 +181,7 @@ describe('subscriptions to topics', () => {
     await eventually(() => many.every(({ calls }, n) => calls.at(-1) === `to ${n}`));
     for (const one of many) one.stop();
     await eventually(async () => (await shardChannels()).length === 0);
-  }, 60_000);
+  });
 
   it('open no connection before the first of them', async () => {
     expect(String(await server.command('CLIENT', 'LIST', 'TYPE', 'pubsub')).trim()).toBe('');

@@ -30,21 +30,17 @@ afterEach(async () => {
   await rm(parent, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
 
-// Several full programs per test: on a busy machine they take a while.
-describe('npm start', { timeout: 120_000 }, () => {
-  it('stops cleanly at SIGINT and SIGTERM, and starts again on the same data', async () => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      const parley = await startParley();
-      expect(parley.output()).toMatch(/Parley is running\.[^]*API +http:\/\/127\.0\.0\.1:\d+\/api\/v1/);
-      parley.child.kill(signal);
-      expect(await parley.exit).toEqual({ code: 0, signal: null });
-      expect(await findRunning(dataDir)).toBeUndefined();
-      expect(await redisProcessesIn(join(dataDir, 'redis'))).toEqual([]);
-    }
-  });
+/** Neither Parley nor its Redis. */
+async function expectNothingRuns(): Promise<void> {
+  expect(await findRunning(dataDir)).toBeUndefined();
+  expect(await redisProcessesIn(join(dataDir, 'redis'))).toEqual([]);
+}
 
+describe('npm start', () => {
   it('refuses a second Parley on its data folder in one line, and treats the signals of one Ctrl-C as one', async () => {
     const parley = await startParley({ LOG_LEVEL: 'info' });
+    expect(parley.output()).toMatch(/Parley is running\.[^]*API +http:\/\/127\.0\.0\.1:\d+\/api\/v1/);
+    expect(await flagsOfParley()).toEqual(nodeStart({}).flags);
     const { pid } = (await findRunning(dataDir)) ?? { pid: 0 };
     const second = run({ DATA_DIR: dataDir, PORT: String(await freePort()) });
     expect(await second.exit).toEqual({ code: 1, signal: null });
@@ -56,6 +52,7 @@ describe('npm start', { timeout: 120_000 }, () => {
     await eventually(() => parley.output().includes('"stopping"'), { everyMs: 1 });
     parley.child.kill('SIGINT');
     expect(await parley.exit).toEqual({ code: 0, signal: null });
+    await expectNothingRuns();
   });
 
   it('stops cleanly while it waits for an event store that is down', async () => {
@@ -65,11 +62,10 @@ describe('npm start', { timeout: 120_000 }, () => {
       EVENTSTORE_URL: `esdb://127.0.0.1:${await freePort()}?tls=false`,
       LOG_LEVEL: 'warn',
     });
-    await eventually(() => waiting.output().includes('waiting for the event store'), { timeoutMs: 60_000 });
+    await eventually(() => waiting.output().includes('waiting for the event store'));
     waiting.child.kill('SIGTERM');
     expect(await waiting.exit).toEqual({ code: 0, signal: null });
-    expect(await findRunning(dataDir)).toBeUndefined();
-    expect(await redisProcessesIn(join(dataDir, 'redis'))).toEqual([]);
+    await expectNothingRuns();
   });
 
   it.skipIf(!existsSync('/dev/full')).each(['a full disk', 'a reader that is gone'])(
@@ -83,10 +79,10 @@ describe('npm start', { timeout: 120_000 }, () => {
       parley.child.stderr?.destroy();
       closeSync(full);
       const isLive = async () => (await fetch(`http://127.0.0.1:${port}/health/live`)).ok;
-      await eventually(isLive, { timeoutMs: 60_000 });
+      await eventually(isLive);
       parley.child.kill('SIGTERM');
       expect(await parley.exit).toEqual({ code: 0, signal: null });
-      expect(await findRunning(dataDir)).toBeUndefined();
+      await expectNothingRuns();
     },
   );
 
@@ -98,23 +94,16 @@ describe('npm start', { timeout: 120_000 }, () => {
     await eventually(async () => (await redisProcessesIn(join(dataDir, 'redis'))).length === 0);
   });
 
-  it('exits like Parley when that is killed, and starts again on its data', async () => {
+  it('exits like Parley when that is killed, starts again on its data, and names the backup if a signal says so', async () => {
     const parley = await startParley();
-    const { pid } = (await findRunning(dataDir)) ?? { pid: 0 };
-    process.kill(pid, 'SIGKILL');
+    process.kill((await findRunning(dataDir))?.pid ?? 0, 'SIGKILL');
     expect(await parley.exit).toEqual({ code: null, signal: 'SIGKILL' });
 
     const again = await startParley();
-    again.child.kill('SIGTERM');
-    expect(await again.exit).toEqual({ code: 0, signal: null });
-  });
-
-  it('names the backup when Parley is ended by a signal that a damaged log causes', async () => {
-    const parley = await startParley();
-    const { pid } = (await findRunning(dataDir)) ?? { pid: 0 };
-    process.kill(pid, 'SIGBUS');
-    expect(await parley.exit).toEqual({ code: null, signal: 'SIGBUS' });
-    expect(parley.output()).toContain('ended by SIGBUS. A damaged log can cause this: see "Backup and restore"');
+    // A damaged log can cause it.
+    process.kill((await findRunning(dataDir))?.pid ?? 0, 'SIGBUS');
+    expect(await again.exit).toEqual({ code: null, signal: 'SIGBUS' });
+    expect(again.output()).toContain('ended by SIGBUS. A damaged log can cause this: see "Backup and restore"');
   });
 
   it('reports in one line that the port is busy', async () => {
@@ -146,11 +135,6 @@ describe('npm start', { timeout: 120_000 }, () => {
       'parley: KAFKA_BROKERS must hold addresses like broker-1:9092; "localhost" is none',
       'parley: KAFKA_BROKERS needs PARLEY_TOKEN_SECRET as well, which signs what is sent to them',
     ]);
-  });
-
-  it('runs Parley with the flags of the configuration', async () => {
-    await startParley();
-    expect(await flagsOfParley()).toEqual(nodeStart({}).flags);
   });
 
   it('connects directly to its own stores, whatever proxy the environment names', async () => {
@@ -227,7 +211,7 @@ async function startParley(variables: Record<string, string> = {}, group?: Memor
   const parley = run({ DATA_DIR: dataDir, PORT: String(await freePort()), ...variables }, 'pipe', group);
   let ended = false;
   void parley.exit.then(() => (ended = true));
-  await eventually(() => ended || parley.output().includes('Ctrl-C'), { timeoutMs: 60_000 });
+  await eventually(() => ended || parley.output().includes('Ctrl-C'));
   if (ended) throw new Error(`it ended: ${parley.output()}`);
   return parley;
 }

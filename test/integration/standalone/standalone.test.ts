@@ -107,7 +107,7 @@ describe('standalone', () => {
       await starting.catch(() => undefined);
       await eventStore.stop();
     }
-  }, 60_000);
+  });
 
   it('stops while it waits for the event store, and frees its port', async () => {
     const stopping = new AbortController();
@@ -118,7 +118,7 @@ describe('standalone', () => {
     stopping.abort(new Error('stopped by this test'));
     await expect(starting).rejects.toThrow('stopped by this test');
     await expect(ensureListenable('127.0.0.1', port)).resolves.toBeUndefined();
-  }, 30_000);
+  });
 
   it('restarts the event store at its address when its thread dies', async () => {
     const threads: Worker[] = [];

@@ -1,4 +1,4 @@
-import { BatchAppendReq } from '@eventstore/db-client/generated/streams_pb.js';
+import streams from '@eventstore/db-client/generated/streams_pb.js';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
@@ -22,7 +22,7 @@ const request = fc.record({
 test('the generated classes read what was encoded', () => {
   fc.assert(
     fc.property(request, (expected) => {
-      const decoded = BatchAppendReq.deserializeBinary(encodeAppendRequest(expected));
+      const decoded = streams.BatchAppendReq.deserializeBinary(encodeAppendRequest(expected));
       const options = decoded.getOptions();
       expect({
         correlationId: decoded.getCorrelationId()?.getString(),

@@ -47,7 +47,7 @@ async function askHeld(agentId: string, answer: Answer): Promise<{ asked: Asked;
     if (!response.destroyed) await answer(response, request);
   });
   const asked = await api.ask('When?', { agentId });
-  await eventually(() => server.requests.length > before, { timeoutMs: 50_000 });
+  await eventually(() => server.requests.length > before);
   return { asked, release: resolve };
 }
 
@@ -55,7 +55,7 @@ async function askHeld(agentId: string, answer: Answer): Promise<{ asked: Asked;
 async function askShown(agentId: string, answer: Answer) {
   const held = await askHeld(agentId, answer);
   const open = { complete: false, content: [] };
-  await eventually(async () => expect(await api.response(held.asked)).toMatchObject(open), { timeoutMs: 50_000 });
+  await eventually(async () => expect(await api.response(held.asked)).toMatchObject(open));
   return held;
 }
 

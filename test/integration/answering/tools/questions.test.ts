@@ -431,7 +431,7 @@ describe('agents that mention each other', () => {
     const mentions = says({ text: ['Wait.'], toolCalls: [mentionCall('Calm')] });
     server.script(agents({ Brash: asksOnce(mentions, () => saysThen({ text: ['Calm'] }, () => undefined)) }));
     const asked = await api.ask('When?', { agentId: hasty.id, channelId });
-    await eventually(async () => expect(await resultsOf(asked)).toHaveLength(1), { timeoutMs: 50_000 });
+    await eventually(async () => expect(await resultsOf(asked)).toHaveLength(1));
     expect((await api.call('POST', `/api/v1/runs/${asked.runId}/cancel`)).json).toMatchObject({ status: 'cancelled' });
     const response = await eventually(async () => {
       const one = await api.response(asked);

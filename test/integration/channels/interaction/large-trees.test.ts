@@ -42,4 +42,4 @@ it('a tree is cut at 16 MiB, nearest to its root first', async () => {
   const small = tree.json.nested_interactions[0];
   const below = await call('GET', `/api/v1/interactions/${small.id}?include_nested_interactions=true`);
   expect(below.json.nested_interactions).toHaveLength(1);
-}, 60_000);
+});

@@ -43,7 +43,7 @@ beforeAll(async () => {
   api = await startTestApi();
   folder = await openDataFolder(dataDir);
   await folder.publish({ eventstoreUrl: api.stores.eventStore.url, redisUrl: api.stores.redis.url });
-}, 60_000);
+});
 afterAll(async () => {
   await folder.release();
   await api.stop();
@@ -200,7 +200,7 @@ describe('parley import', () => {
     },
   );
 
-  it('posts nothing twice when it is run again', { timeout: 60_000 }, async () => {
+  it('posts nothing twice when it is run again', async () => {
     const { id, key } = await organization();
     const first = JSON.parse((await parley('import', ASSISTANT, '-o', id, '--json')).stdout);
     const before = await Promise.all((await channelsOf(key)).map((one) => interactionsOf(key, one.id)));
@@ -224,7 +224,7 @@ describe('parley import', () => {
       });
       const exit = once(child, 'exit');
       try {
-        await eventually(async () => (await total()) >= atLeast, { timeoutMs: 30_000 });
+        await eventually(async () => (await total()) >= atLeast);
       } finally {
         child.kill('SIGKILL');
         await exit;
@@ -246,7 +246,7 @@ describe('parley import', () => {
     }
   });
 
-  it('names bad lines by their numbers, leaves them out and imports the rest', { timeout: 60_000 }, async () => {
+  it('names bad lines by their numbers, leaves them out and imports the rest', async () => {
     const { id, key } = await organization();
     const path = join(work, 'bad.jsonl');
     await writeFile(
@@ -391,7 +391,7 @@ describe('parley import', () => {
     },
   );
 
-  it('fails if nothing could be imported', { timeout: 60_000 }, async () => {
+  it('fails if nothing could be imported', async () => {
     const path = join(work, 'nothing.jsonl');
     await writeFile(path, 'hello\n');
     const forced = await parley('import', path, '--format', 'openai');
@@ -408,7 +408,7 @@ describe('parley import', () => {
     ['a tree of OASST', { message_tree_id: '1', prompt: { text: 'Hi', role: 'prompter', replies: [] } }],
     ['LibreChat', { conversationId: '1', title: 'A', messages: [{ messageId: '1', text: 'Hi', sender: 'User' }] }],
     ['Open WebUI', [{ id: '1', title: 'A', chat: { history: { messages: {} }, messages: [] } }]],
-  ])('names the formats that it reads for %s, which is none of them', { timeout: 60_000 }, async (_, value) => {
+  ])('names the formats that it reads for %s, which is none of them', async (_, value) => {
     const path = join(work, 'foreign.json');
     await writeFile(path, JSON.stringify(value));
     const { exitCode, stderr } = await parley('import', path);
@@ -416,7 +416,7 @@ describe('parley import', () => {
     for (const format of ['slack', 'chatgpt', 'sharegpt', 'openai', 'parley']) expect(stderr).toContain(format);
   });
 
-  it('names and counts participants beyond those of a channel', { timeout: 60_000 }, async () => {
+  it('names and counts participants beyond those of a channel', async () => {
     const { id } = await organization();
     const path = join(work, 'crowd.jsonl');
     const messages = Array.from({ length: 1_002 }, (_, n) => ({ role: 'user', name: `guest ${n}`, content: 'hi' }));
@@ -430,7 +430,7 @@ describe('parley import', () => {
 });
 
 describe('parley export', () => {
-  it('exports a channel so that importing it makes an equal tree', { timeout: 60_000 }, async () => {
+  it('exports a channel so that importing it makes an equal tree', async () => {
     const [from, to] = [await organization(), await organization()];
     await parley('import', SLACK, '-o', from.id);
     const original = (await channelsOf(from.key)).find(({ name }) => name === 'support');
@@ -483,13 +483,13 @@ describe('parley export', () => {
     }
   });
 
-  it('reports a missing channel, and leaves no file', { timeout: 60_000 }, async () => {
+  it('reports a missing channel, and leaves no file', async () => {
     const { exitCode, stderr } = await parley('export', 'nope', '--output', join(work, 'none.jsonl'));
     expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: 'parley: the organization has no channel nope\n' });
     expect(await readdir(work)).not.toContain('none.jsonl');
   });
 
-  it('says in a sentence that a file cannot be written', { timeout: 60_000 }, async () => {
+  it('says in a sentence that a file cannot be written', async () => {
     const { id, key } = await organization();
     await parley('import', SLACK, '-o', id);
     const [channel] = await channelsOf(key);

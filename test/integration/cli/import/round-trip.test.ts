@@ -19,7 +19,7 @@ beforeAll(async () => {
   api = await startTestApi();
   folder = await openDataFolder(dataDir);
   await folder.publish({ eventstoreUrl: api.stores.eventStore.url, redisUrl: api.stores.redis.url });
-}, 60_000);
+});
 afterAll(async () => {
   await folder.release();
   await api.stop();

@@ -78,7 +78,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await platform?.close();
   await deployment?.stop();
-}, 60_000);
+});
 
 /** Runs only on request (`npm run test:deployment`): it takes minutes where its processes share two cores. */
 const isWanted = process.env['DEPLOYMENT_ROUNDS'] !== undefined;

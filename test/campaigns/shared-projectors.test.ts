@@ -59,7 +59,7 @@ afterAll(async () => {
   await kafka?.close();
   other?.redis.close();
   await Promise.all([test?.stop(), broker?.stop(), other?.server.stop()]);
-}, 60_000);
+});
 
 describe('projectors that divide the log', { timeout: 240_000 }, () => {
   // Runs beside the next test, because it mostly waits.

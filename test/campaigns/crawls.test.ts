@@ -49,7 +49,7 @@ afterAll(async () => {
   await Promise.all(workers.map((worker) => worker.stop()));
   await api?.stop();
   await site?.stop();
-}, 60_000);
+});
 
 const log = async () =>
   (

@@ -48,7 +48,7 @@ afterAll(async () => {
   await api?.stop();
   await site?.stop();
   await rm(dataDir, { recursive: true, force: true });
-}, 60_000);
+});
 
 async function upload(content: Uint8Array): Promise<string> {
   const headers = { 'content-type': 'application/octet-stream' };

@@ -1,7 +1,7 @@
 /**
  * Relays as separate processes, on three brokers: whichever of them is killed or paused, nothing is missing in Kafka.
  */
-import { ConfigResourceTypes, type ITopicConfig, type PartitionMetadata } from 'kafkajs';
+import kafkajs, { type ITopicConfig, type PartitionMetadata } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
@@ -167,7 +167,7 @@ describe.runIf(isWanted)('relays', { timeout: 400_000 }, () => {
 
 async function requireInSync(topic: string, replicas: number): Promise<void> {
   const configEntries = [{ name: 'min.insync.replicas', value: `${replicas}` }];
-  const resources = [{ type: ConfigResourceTypes.TOPIC, name: topic, configEntries }];
+  const resources = [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configEntries }];
   await kafka.withAdmin((admin) => admin.alterConfigs({ validateOnly: false, resources }));
 }
 

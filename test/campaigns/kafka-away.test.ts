@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await parley?.stop();
   await kafka?.stop();
-}, 60_000);
+});
 
 describe('an outage of Kafka', { timeout: 180_000 }, () => {
   it('does not affect callers of the API, and the events of that time are in Kafka afterwards', async () => {

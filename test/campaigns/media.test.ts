@@ -74,7 +74,7 @@ afterAll(async () => {
   await site?.stop();
   await s3?.stop();
   await rm(dataDir, { recursive: true, force: true });
-}, 60_000);
+});
 
 function environmentOf(server: S3Server | null): Record<string, string> {
   if (server === null) return {};

@@ -66,7 +66,7 @@ afterAll(async () => {
   await Promise.all(workers.map((worker) => worker.stop()));
   await api?.stop();
   await Promise.all([site?.stop(), server?.stop()]);
-}, 60_000);
+});
 
 const keyOfWorker = (n: number): string => `worker-${n}`;
 /** `question step` of a key of the model. */

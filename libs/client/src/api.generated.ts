@@ -2072,7 +2072,7 @@ export interface components {
                 duplicates: number;
                 /** @description Null while the scan runs */
                 duration_ms: number | null;
-                /** @description `all_pages`, `max_pages`, `max_bytes` or `max_time` */
+                /** @description `all_pages`, `max_pages` (also after three requests for each of them), `max_bytes` or `max_time` */
                 ended_by: string | null;
                 /** @description Pages that could not be read, by reason */
                 failures: {
@@ -2136,7 +2136,7 @@ export interface components {
         CrawlCreateInput: {
             knowledge_graph?: string | null;
             /**
-             * @description Pages to request; applies when `scan_depth` is above 1
+             * @description Pages to read, with a document each; applies when `scan_depth` is above 1
              * @default 50
              */
             max_pages?: number;

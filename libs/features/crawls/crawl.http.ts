@@ -38,7 +38,7 @@ const body = z
       .min(1)
       .max(300)
       .default(DEFAULT_MAX_PAGES)
-      .describe('Pages to request; applies when `scan_depth` is above 1'),
+      .describe('Pages to read, with a document each; applies when `scan_depth` is above 1'),
   })
   .meta({ id: 'CrawlCreate' });
 

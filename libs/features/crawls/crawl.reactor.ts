@@ -17,7 +17,7 @@ import {
 } from './crawl.ts';
 import { crawlEntity } from './crawl.read.ts';
 import type { StepPart } from './decided-pages.ts';
-import { BUDGET, endOf, fetchedPages, siteOf } from './frontier.ts';
+import { BUDGET, endOf, requestsLeft, siteOf } from './frontier.ts';
 import { allows } from './robots.ts';
 import { PageVisits, type ScanTools } from './scan.ts';
 import { readSitemaps } from './site-rules.ts';
@@ -108,7 +108,7 @@ async function advance(
   const visits = new PageVisits(crawl, process, tools);
   if (endOf(crawl, elapsedMs(tools, crawl)) !== null) return eventsOfStep(tools, crawl, process, visits);
   const until = performance.now() + STEP.timeMs;
-  const most = crawl.maxPages - fetchedPages(crawl);
+  const most = requestsLeft(crawl);
   let recorded = crawl;
   let requested = 0;
   for (const entry of crawl.pending.slice(0, STEP.urls)) {

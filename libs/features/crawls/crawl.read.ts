@@ -18,7 +18,7 @@ import {
   type EndedBy,
   hasEnded,
 } from './crawl.ts';
-import { BUDGET, bytesOf, fetchedPages, normalUrl, plannedPages } from './frontier.ts';
+import { BUDGET, bytesOf, fetchedPages, normalUrl, plannedPages, readPages } from './frontier.ts';
 
 const crawledUrl = z.object({
   url: z.string(),
@@ -43,7 +43,10 @@ const stats = z.object({
   bytes: z.int().describe('Of all responses, decoded'),
   pending: z.int().describe('URLs that were discovered and not visited'),
   duration_ms: z.int().nullable().describe('Null while the scan runs'),
-  ended_by: z.string().nullable().describe('`all_pages`, `max_pages`, `max_bytes` or `max_time`'),
+  ended_by: z
+    .string()
+    .nullable()
+    .describe('`all_pages`, `max_pages` (also after three requests for each of them), `max_bytes` or `max_time`'),
 });
 
 export const DEFAULT_MAX_PAGES = 50;
@@ -125,7 +128,7 @@ export function statusLabel(crawl: Crawl): string {
     case 'queued':
       return 'Queued';
     case 'crawling':
-      return `Crawling: ${fetchedPages(crawl)} of ${plannedPages(crawl)} pages`;
+      return `Crawling: ${readPages(crawl)} of ${plannedPages(crawl)} pages`;
     case 'completed':
       return COMPLETED[crawl.endedBy ?? 'all_pages'];
     case 'cancelled':

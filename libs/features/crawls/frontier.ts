@@ -5,6 +5,8 @@ import { type Crawl, type CrawledPage, type EndedBy, type FoundUrl, hasEnded, ur
 export const BUDGET = {
   bytes: 256 * 1024 * 1024,
   timeMs: 20 * 60_000,
+  /** For each page of `max_pages`: some URLs lead to what is no page. */
+  requestsPerPage: 3,
   /** Discovered URLs for each page of `max_pages`, and characters of all of them together. */
   urlsPerPage: 10,
   urlCharacters: 512 * 1024,
@@ -39,9 +41,20 @@ export function fetchedPages({ pages }: Pick<Crawl, 'pages'>): number {
   return pages.filter(({ reason }) => !NOT_REQUESTED.has(reason)).length;
 }
 
-/** Pages that the scan will have requested at its end, as far as it is known. */
+/** Pages that have a document: images, missing pages and copies of others do not count. */
+export function readPages({ pages }: Pick<Crawl, 'pages'>): number {
+  return pages.filter(({ outcome }) => outcome === 'read' || outcome === 'unchanged').length;
+}
+
+/** Pages that the scan will have read at its end, as far as it is known. */
 export function plannedPages(crawl: Crawl): number {
-  return Math.min(crawl.maxPages, fetchedPages(crawl) + crawl.pending.length);
+  return Math.min(crawl.maxPages, readPages(crawl) + crawl.pending.length);
+}
+
+/** Requests that the scan may still make. */
+export function requestsLeft(crawl: Crawl): number {
+  const requests = crawl.maxPages * BUDGET.requestsPerPage - fetchedPages(crawl);
+  return Math.max(0, Math.min(crawl.maxPages - readPages(crawl), requests));
 }
 
 export function bytesOf({ pages }: Pick<Crawl, 'pages'>): number {
@@ -52,7 +65,7 @@ export function bytesOf({ pages }: Pick<Crawl, 'pages'>): number {
 export function endOf(crawl: Crawl, elapsedMs: number): EndedBy | null {
   if (hasEnded(crawl)) return crawl.endedBy;
   if (crawl.pending.length === 0) return 'all_pages';
-  if (fetchedPages(crawl) >= crawl.maxPages) return 'max_pages';
+  if (requestsLeft(crawl) === 0) return 'max_pages';
   if (bytesOf(crawl) >= BUDGET.bytes) return 'max_bytes';
   return elapsedMs >= BUDGET.timeMs ? 'max_time' : null;
 }

@@ -9,12 +9,14 @@ import {
   isPdf,
   MAX_DOCUMENT_BYTES,
   type Page,
+  refreshTarget,
   shownType,
 } from '#libs/features/documents/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { type Fetched, type Fetcher, FetchError } from '#libs/platform/fetch/index.ts';
 
 import type { CrawledPage, FoundUrl, Website } from './crawl.ts';
+import { normalUrl } from './frontier.ts';
 import { robotsTag } from './robots.ts';
 
 const PAGE_TIMEOUT_MS = 20_000;
@@ -31,6 +33,8 @@ export interface PageContent {
   readonly structured: object | null;
   readonly links: readonly string[];
   readonly hasAllLinks: boolean;
+  /** Where browsers go from the page at once, without being asked to. */
+  readonly forward: string | null;
   /** As the page states it; null if it does not. */
   readonly canonical: string | null;
   readonly isIndexed: boolean;
@@ -93,26 +97,30 @@ export interface VisitTools {
   readonly extraction: Pick<ExtractionPool, 'readPage' | 'readPageWithFacts'>;
 }
 
+/** Pages that forward to others, one after the other. */
+const MAX_FORWARDS = 5;
+
 /**
- * Requests a page and reads it. What is wrong with the page is a result.
+ * Requests a page and reads it, or the page that it forwards to. What is wrong with the page is a result.
  *
  * @throws Fault; the reason of `signal`
  */
 export async function visit(tools: VisitTools, url: string, options: VisitOptions): Promise<Visit> {
-  const { validators, signal, onRedirect } = options;
   let response: Fetched | undefined;
   try {
-    response = await tools.fetcher.fetch(url, {
-      headers: { accept: ACCEPT, ...headersOf(validators) },
-      maxBytes: MAX_DOCUMENT_BYTES,
-      timeoutMs: PAGE_TIMEOUT_MS,
-      signal,
-      onRedirect,
-    });
-    if (response.status === 304 && validators !== undefined) return { kind: 'unchanged', status: 304 };
-    return await readResponse(tools, response, options);
+    const seen = new Set<string>();
+    for (let next = url; ;) {
+      response = await request(tools, next, options);
+      if (response.status === 304 && options.validators !== undefined) return { kind: 'unchanged', status: 304 };
+      const visited = await readResponse(tools, response, options);
+      const forward = visited.kind === 'content' ? normalUrl(visited.content.forward ?? '') : null;
+      seen.add(next).add(response.url);
+      if (forward === null || seen.has(forward) || seen.size > 2 * MAX_FORWARDS) return visited;
+      await options.onRedirect(forward);
+      next = forward;
+    }
   } catch (error) {
-    signal.throwIfAborted();
+    options.signal.throwIfAborted();
     if (error instanceof RedirectRefused) {
       const { outcome, reason, documentId } = error;
       return { ...withoutContent(outcome, reason), documentId };
@@ -122,6 +130,20 @@ export async function visit(tools: VisitTools, url: string, options: VisitOption
       return withoutContent('failed', 'unreadable', response);
     throw error;
   }
+}
+
+function request(
+  { fetcher }: VisitTools,
+  url: string,
+  { validators, signal, onRedirect }: VisitOptions,
+): Promise<Fetched> {
+  return fetcher.fetch(url, {
+    headers: { accept: ACCEPT, ...headersOf(validators) },
+    maxBytes: MAX_DOCUMENT_BYTES,
+    timeoutMs: PAGE_TIMEOUT_MS,
+    signal,
+    onRedirect,
+  });
 }
 
 export function withoutContent(outcome: NoContent['outcome'], reason: string, response?: Fetched): NoContent {
@@ -174,6 +196,8 @@ async function readContent(
 ): Promise<PageContent | null> {
   const type = typeOf(contentType, body);
   const { isIndexed, isFollowed } = robotsTag(headers.get('x-robots-tag') ?? '');
+  const refresh = refreshTarget(headers.get('refresh') ?? '');
+  const forward = refresh && (URL.parse(refresh, url)?.href ?? null);
   const file = (as: ContentType): PageContent => ({
     contentType: as,
     body: as === 'application/pdf' ? body : decodeText(body, contentType).text,
@@ -181,6 +205,7 @@ async function readContent(
     structured: null,
     links: [],
     hasAllLinks: true,
+    forward,
     canonical: null,
     isIndexed,
     website: null,
@@ -195,7 +220,7 @@ async function readContent(
   switch (type) {
     case 'text/html':
     case 'application/xhtml+xml':
-      return contentOf(await readPage(), { isIndexed, isFollowed });
+      return contentOf(await readPage(), { isIndexed, isFollowed, forward });
     case 'text/plain':
     case 'text/markdown':
     case 'application/pdf':
@@ -217,7 +242,7 @@ export function typeOf(contentType: string | null, body: Uint8Array): string {
 
 function contentOf(
   { page, facts }: { readonly page: Page; readonly facts: DocumentFacts | null },
-  header: { readonly isIndexed: boolean; readonly isFollowed: boolean },
+  header: { readonly isIndexed: boolean; readonly isFollowed: boolean; readonly forward: string | null },
 ): PageContent {
   const { title, description, icon, language, robots, canonical, structured } = page;
   return {
@@ -227,6 +252,7 @@ function contentOf(
     structured,
     links: robots.nofollow || !header.isFollowed ? [] : page.links,
     hasAllLinks: !page.linksTruncated,
+    forward: header.forward ?? page.forward,
     canonical,
     isIndexed: header.isIndexed && !robots.noindex,
     website: {

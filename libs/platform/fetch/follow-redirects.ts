@@ -1,5 +1,6 @@
 import { unlessAborted } from '#libs/platform/lifecycle/index.ts';
 
+import type { CookieJar } from 'tough-cookie';
 import type { Dispatcher } from 'undici';
 
 import type { AllowedHost } from '#libs/platform/config/index.ts';
@@ -36,14 +37,19 @@ export async function followRedirects(
 ): Promise<Dispatcher.ResponseData> {
   const { maxRedirects = DEFAULT_MAX_REDIRECTS } = options;
   const requested = new Set<string>();
+  const cookies = new RedirectCookies();
   let request = requestOf(options);
   let url = parseTarget(text, allowHosts);
   for (;;) {
     signal.throwIfAborted();
     route.push(url);
-    requested.add(`${request.method} ${url.href}`);
+    const sent = await cookies.of(url);
+    requested.add(`${request.method} ${url.href} ${sent}`);
     // By itself, an aborted request only ends when its connection is there.
-    const response = await unlessAborted(dispatcher.request({ ...dispatchOptionsOf(url, request), signal }), signal);
+    const response = await unlessAborted(
+      dispatcher.request({ ...dispatchOptionsOf(url, request, sent), signal }),
+      signal,
+    );
     const location = locationOf(response);
     if (location === null) return response;
     response.body
@@ -51,7 +57,8 @@ export async function followRedirects(
       .catch(() => undefined);
     const next = parseTarget(location, allowHosts, url);
     request = redirected(request, response.statusCode, url, next);
-    if (requested.has(`${request.method} ${next.href}`)) {
+    await cookies.take(response, url);
+    if (requested.has(`${request.method} ${next.href} ${await cookies.of(next)}`)) {
       throw new FetchError('redirect_loop', next.href, 'the server redirects in a circle');
     }
     if (route.length > maxRedirects) {
@@ -59,5 +66,23 @@ export async function followRedirects(
     }
     await options.onRedirect?.(next.href, url.href);
     url = next;
+  }
+}
+
+/** Cookies that redirects set: some sites redirect to the same URL until the request has their cookie. */
+class RedirectCookies {
+  #jar: CookieJar | undefined;
+
+  /** The header `Cookie` of a request. */
+  async of(url: URL): Promise<string> {
+    return (await this.#jar?.getCookieString(url.href)) ?? '';
+  }
+
+  async take({ headers }: Dispatcher.ResponseData, from: URL): Promise<void> {
+    const given = [headers['set-cookie'] ?? []].flat();
+    if (given.length === 0) return;
+    this.#jar ??= new (await import('tough-cookie')).CookieJar();
+    // Like browsers, it ignores cookies that are not valid, or that belong to other sites.
+    for (const cookie of given) await this.#jar.setCookie(cookie, from.href, { ignoreError: true });
   }
 }

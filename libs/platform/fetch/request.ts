@@ -53,12 +53,22 @@ export function requestOf({ method = 'GET', headers = {}, body, accept }: Reques
   };
 }
 
-export function dispatchOptionsOf(url: URL, { method, headers, body }: Request): Dispatcher.RequestOptions {
+/** @param cookies the header `Cookie`, or nothing */
+export function dispatchOptionsOf(
+  url: URL,
+  { method, headers, body }: Request,
+  cookies: string,
+): Dispatcher.RequestOptions {
   return {
     origin: url.origin,
     path: `${url.pathname}${url.search}`,
     method,
-    headers: { ...headers, 'user-agent': `Parley/${VERSION}`, 'accept-encoding': ACCEPT_ENCODING },
+    headers: {
+      ...headers,
+      ...(cookies !== '' && { cookie: cookies }),
+      'user-agent': `Parley/${VERSION}`,
+      'accept-encoding': ACCEPT_ENCODING,
+    },
     body,
   };
 }

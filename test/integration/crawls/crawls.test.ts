@@ -8,7 +8,7 @@ import { accept } from '#libs/kernel/decider.ts';
 import { NO_EVENTS } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { runParley } from '#test/support/command-line.ts';
-import { DocumentsApi } from '#test/support/documents-api.ts';
+import { DOCUMENTS, DocumentsApi } from '#test/support/documents-api.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { type NameServer, startNameServer } from '#test/support/fetch/name-server.ts';
 import { logEvent } from '#test/support/log-events.ts';
@@ -21,6 +21,7 @@ let site: Website;
 let names: NameServer;
 let api: DocumentsApi;
 let graph: string;
+let origin: string;
 
 beforeAll(async () => {
   site = await startWebsite();
@@ -28,6 +29,7 @@ beforeAll(async () => {
   const allowHosts = ['127.0.0.1', 'site.test', 'www.site.test'].map((host) => ({ host, port: site.port }));
   api = await DocumentsApi.start({ fetch: { allowHosts, nameServers: [names.address] } });
   graph = await api.newGraph();
+  origin = await api.api.listen();
 });
 afterAll(async () => {
   await api?.stop();
@@ -145,8 +147,91 @@ describe('a crawl', () => {
     const links = Array.from({ length: 100_000 }, (_, index) => `/${index}`);
     site.pages.set('/', html('Many', { links }));
     const crawl = await crawled({ scan_depth: 2, max_pages: 10 });
-    expect(crawl).toMatchObject({ status: 'Completed', crawl_stats: { pages: 10, failures: { not_found: 9 } } });
+    // Missing pages do not count, but a scan makes no more than three requests for each page that it may read.
+    const crawl_stats = { pages: 30, failures: { not_found: 29 }, ended_by: 'max_pages' };
+    expect(crawl).toMatchObject({ status: 'Completed', crawl_stats });
     expect(crawl.crawl_stats.pending).toBeLessThan(100);
+  });
+
+  it('reads as many pages as max_pages says beside missing ones, images and copies', async () => {
+    publish({ '/': ['/missing', '/a.png', '/copy', '/one', '/two', '/three'] });
+    site.pages.set('/a.png', { headers: { 'content-type': 'image/png' }, body: 'png' });
+    site.pages.set('/copy', html('Copy', { head: `<link rel="canonical" href="${site.origin}/">` }));
+    for (const path of ['/one', '/two', '/three']) site.pages.set(path, html(path));
+    const crawl = await crawled({ scan_depth: 2, max_pages: 3 });
+    expect(outcomes(crawl)).toEqual([
+      ['/', 'read'],
+      ['/missing', 'gone'],
+      ['/a.png', 'skipped'],
+      ['/copy', 'duplicate'],
+      ['/one', 'read'],
+      ['/two', 'read'],
+    ]);
+  });
+
+  it.each([
+    ['meta refresh', { body: '<meta http-equiv=Refresh content="0; URL=home/index.html">' }],
+    ['meta refresh, with a text', { body: '<meta http-equiv=refresh content=\'3;url="/home/index.html"\'><p>Wait.' }],
+    ['a header', { headers: { refresh: '0;url=/home/index.html' }, body: '<p>Wait.' }],
+    ['its only frame', { body: '<frameset cols=100%><frame src=/home/index.html></frameset>' }],
+    ['its main frame', { body: '<frameset><frame src=/menu><frame name=main src=/home/index.html></frameset>' }],
+    ['an iframe', { body: '<body><iframe src=/home/index.html width=100% height=100%></iframe>' }],
+  ])('follows a start page that forwards by %s', async (_, start) => {
+    publish({ '/home/index.html': ['next.html'], '/home/next.html': [] });
+    site.pages.set('/', start);
+    const crawl = await crawled({ scan_depth: 2 });
+    expect(crawl.website_metadata).toMatchObject({ title: 'Page /home/index.html' });
+    const read = crawl.crawled_urls.filter(({ outcome }: { outcome: string }) => outcome === 'read');
+    expect(read.map(({ title }: { title: string }) => title)).toEqual([
+      'Page /home/index.html',
+      'Page /home/next.html',
+    ]);
+  });
+
+  it.each([
+    ['to itself', '<meta http-equiv=refresh content="0;url=/">'],
+    ['in a minute', '<meta http-equiv=refresh content="60;url=/later">'],
+    ['for readers without scripts', '<noscript><meta http-equiv=refresh content="0;url=/later"></noscript>'],
+    ['in a circle', '<meta http-equiv=refresh content="0;url=/back">'],
+    ['as a counter', '<iframe src=/later width=1 height=1></iframe>'],
+  ])('reads a start page that forwards %s', async (_, head) => {
+    site.pages.set('/', `<head>${head}<title>Start</title></head><body><p>The text of the start page.`);
+    site.pages.set(
+      '/back',
+      '<meta http-equiv=refresh content="0;url=/"><title>Start</title><p>The text of the start page.',
+    );
+    const crawl = await crawled({});
+    expect(crawl).toMatchObject({ status: 'Completed', crawled_urls: [{ outcome: 'read', title: 'Start' }] });
+  });
+
+  it('has the cookie that a redirect to the same page sets', async () => {
+    site.pages.set('/', {
+      answer: (request, response) =>
+        request.headers.cookie === 'seen=1; lang=en'
+          ? response.end(html('Start'))
+          : response
+              .writeHead(302, { location: '/', 'set-cookie': ['seen=1; Path=/', 'lang=en', 'x=y; Domain=example.org'] })
+              .end(),
+    });
+    const crawl = await crawled({});
+    expect(crawl).toMatchObject({ status: 'Completed', crawled_urls: [{ outcome: 'read' }] });
+  });
+
+  it('reads short texts in encodings that nobody declares', async () => {
+    publish({ '/': ['/zh.txt', '/ja.html'] });
+    const gbk = Buffer.from('c4e3bac3a3accac0bde7a1a3', 'hex');
+    const shiftJis = Buffer.from('82b182f182c982bf82cd90a28a458142', 'hex');
+    site.pages.set('/zh.txt', { headers: { 'content-type': 'text/plain' }, body: gbk });
+    site.pages.set('/ja.html', {
+      headers: { 'content-type': 'text/html' },
+      body: Buffer.concat([Buffer.from('<p>'), shiftJis]),
+    });
+    const crawl = await crawled({ scan_depth: 2 });
+    const headers = { authorization: api.api.rootKey };
+    const texts = ['/zh.txt', '/ja.html'].map(async (path) =>
+      (await fetch(`${origin}${DOCUMENTS}/${documentOf(crawl, path)}/content`, { headers })).text(),
+    );
+    expect(await Promise.all(texts)).toEqual(['你好，世界。', 'こんにちは世界。']);
   });
 
   it('recognises duplicates by redirect, canonical URL and text', async () => {
@@ -629,17 +714,13 @@ describe('a hostile site', () => {
   });
 });
 
-let listening: Promise<string> | undefined;
-const listen = () => (listening ??= api.api.listen());
-
 describe('the events of a crawl', () => {
   it('show its progress until it has ended, and are resumed', { timeout: 30_000 }, async () => {
     publish({ '/': ['/a'], '/a': [] });
     const { id } = await crawled({ scan_depth: 2 });
-    const url = await listen();
     const headers = { authorization: api.api.rootKey, accept: 'text/event-stream' };
     const follow = async (after: number) => {
-      const response = await fetch(`${url}${CRAWLS}/${id}/events?after=${after}`, { headers });
+      const response = await fetch(`${origin}${CRAWLS}/${id}/events?after=${after}`, { headers });
       if (response.status !== 200 || response.body === null) return { status: response.status, types: [] as string[] };
       let text = '';
       const decoder = new TextDecoder();
@@ -685,7 +766,7 @@ describe('the command line', () => {
     }
     expect((await api.call('GET', '/api/v1/knowledge?name=Mountains')).json.items).toEqual([]);
     // A Parley with a URL judges by its own settings, not by those of the command.
-    const remote = { PARLEY_URL: await listen(), PARLEY_KEY: api.api.rootKey };
+    const remote = { PARLEY_URL: origin, PARLEY_KEY: api.api.rootKey };
     const there = await runParley(remote, 'crawl', `${site.origin}/`, '--graph', 'Coast', '--json');
     expect(there).toMatchObject({ exitCode: 0, stderr: '' });
     site.pages.clear();

@@ -36,6 +36,8 @@ export interface Page {
   readonly links: readonly string[];
   /** Links that are only given with `rel="nofollow"`. */
   readonly nofollowLinks: readonly string[];
+  /** Where `<meta http-equiv="refresh">` leads to at once, or the frame that a page without a text of its own consists of. */
+  readonly forward: string | null;
   /** The page has more links than are listed. */
   readonly linksTruncated: boolean;
   /** The readable text, as Markdown; at most 5 Mi characters. */

@@ -14,9 +14,10 @@ const ATTRIBUTES = [
     'datetime',
     'encoding',
     'face',
+    'height',
   ] as const),
   ...(['hidden', 'href', 'http-equiv', 'id', 'itemid', 'itemprop', 'itemscope', 'itemtype', 'label', 'lang'] as const),
-  ...(['name', 'property', 'rel', 'role', 'rowspan', 'size', 'src', 'style', 'type', 'value'] as const),
+  ...(['name', 'property', 'rel', 'role', 'rowspan', 'size', 'src', 'style', 'type', 'value', 'width'] as const),
 ] as const;
 export const KNOWN_ATTRIBUTES: ReadonlySet<string> = new Set(ATTRIBUTES);
 

@@ -5,6 +5,7 @@ import type { Link } from './extraction.ts';
 import { BLOCK, flagsOf } from './html-elements.ts';
 import type { Attributes, HtmlNode } from './html-node.ts';
 import { MarkdownWriter } from './markdown-writer.ts';
+import { PageForward } from './page-forward.ts';
 import { PageHead } from './page-head.ts';
 import { PageLinks } from './page-links.ts';
 import { raised } from './plain-text.ts';
@@ -21,6 +22,7 @@ const NONE: Attributes = {};
 export class PageReader {
   readonly links: PageLinks;
   readonly head: PageHead;
+  readonly forward: PageForward;
   readonly writer = new MarkdownWriter();
   readonly jsonLd = new JsonLdScripts();
   readonly microdata: Microdata;
@@ -30,6 +32,8 @@ export class PageReader {
   /** Open elements whose text is not read. */
   #hidden = 0;
   #foreign = 0;
+  /** Open `noscript` elements: what they say is not for browsers. */
+  #noscript = 0;
   /** Open superscripts. */
   #raised = 0;
   /** Text of `<title>`, or of the first `<h1>`. */
@@ -41,6 +45,7 @@ export class PageReader {
     this.#regions = regions;
     this.links = new PageLinks(url);
     this.head = new PageHead(this.links);
+    this.forward = new PageForward(this.links);
     this.microdata = new Microdata((href) => this.links.resolve(href));
   }
 
@@ -100,6 +105,7 @@ export class PageReader {
       case 'title':
         return this.#foreign > 0 ? null : this.#readCaption((text) => head.setTitle(text));
       case 'meta':
+        if (this.#noscript === 0) this.forward.meta(attributes);
         return (void head.meta(attributes), null);
       case 'link':
         return (void head.link(attributes), null);
@@ -115,8 +121,14 @@ export class PageReader {
         return () => void (this.#foreign -= 1);
       case 'a':
       case 'area':
-      case 'frame':
         return this.#enterLink(attributes);
+      case 'frame':
+      case 'iframe':
+        if (this.#noscript === 0) this.forward.frame(name, attributes);
+        return null;
+      case 'noscript':
+        this.#noscript += 1;
+        return both(() => void (this.#noscript -= 1), (flags & BLOCK) === 0 ? null : this.#enterBlock());
       case 'br':
         return (void writer.lineBreak(), null);
       case 'h1':

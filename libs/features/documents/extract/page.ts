@@ -35,6 +35,7 @@ export function readPage(bytes: Uint8Array, source: PageSource): Page {
     links: links.list(false),
     nofollowLinks: links.list(true),
     linksTruncated: links.isTruncated,
+    forward: reader.forward.target(blocks.length > 0),
     text: joinBlocks(blocks),
     structured: structuredOf(reader, content.region, source.url),
   };

@@ -268,8 +268,8 @@ describe('an external agent', () => {
   it('learns once that a run was cancelled, whichever worker dies', async () => {
     await api.withoutWorker(async () => {
       const asked = await api.ask('Are you there?', { agentId });
-      for (const of of ['agent-runs', 'external-runs'] as const)
-        await (await api.stepOf(asked.runId, 0, of))?.attempt();
+      for (const reactor of ['agent-runs', 'external-runs'] as const)
+        await (await api.stepOf(asked.runId, 0, reactor))?.attempt();
       await api.call('POST', `/api/v1/runs/${asked.runId}/cancel`);
       const step = await api.stepOf(asked.runId, 0, 'run-ends');
       await step?.diesBeforeItsOutcome();
@@ -349,8 +349,8 @@ describe('an external agent', () => {
   it('receives a run once, whichever worker dies', async () => {
     const asked = await api.withoutWorker(async () => {
       const one = await api.ask('Are you there?', { agentId });
-      for (const of of ['agent-runs', 'external-runs'] as const) {
-        const step = await api.stepOf(one.runId, 0, of);
+      for (const reactor of ['agent-runs', 'external-runs'] as const) {
+        const step = await api.stepOf(one.runId, 0, reactor);
         await step?.diesBeforeItsOutcome();
         await step?.attempt();
       }

@@ -100,12 +100,16 @@ const textOf = (found: Awaited<ReturnType<typeof read>>): string[] =>
     return [JSON.stringify(rest), ...items].join('\n');
   });
 
+/** What a repeated read shares with the ones before it: of a page, its items. */
+const memoryOf = (one: Awaited<ReturnType<typeof read>>[number] | undefined): unknown =>
+  one === null || one === undefined || Buffer.isBuffer(one) ? one : one.items;
+
 it('are the same objects while the channel does not change', async () => {
   const first = await read(gateway);
   const kept = await readOften(gateway);
   expect(textOf(kept)).toEqual(textOf(first));
   const again = await read(gateway);
-  for (const [index, one] of again.entries()) expect(one).toBe(kept[index]);
+  for (const [index, one] of again.entries()) expect(memoryOf(one)).toBe(memoryOf(kept[index]));
   expect(gateway.reader.kept.size).toBe(3);
   const bytes = Buffer.byteLength(textOf(kept).join(''));
   expect(gateway.reader.kept.bytes).toBeGreaterThan(bytes / 2);

@@ -73,7 +73,7 @@ const MODULES: readonly Omit<Module, 'create'>[] = [
   answeringModule,
 ];
 
-/** One for each category of streams that becomes a read model. */
+/** A projection for each category of streams that becomes a read model. */
 export const PROJECTIONS: readonly AnyProjection[] = MODULES.flatMap(({ projections }) => projections ?? []);
 const PUBLIC_EVENTS = MODULES.flatMap(({ publicEvents }) => publicEvents ?? []);
 
@@ -97,7 +97,7 @@ export type FeatureConfig = Pick<Config, 'embedding' | 'modelContextTokens' | 'r
 /** All features on the stores of one process, which creates them once: commands of one channel share one queue. */
 export type Features = ReturnType<typeof composeFeatures>;
 
-// One list, which is read from top to bottom.
+// A single list, which is read from top to bottom.
 // oxlint-disable-next-line max-lines-per-function
 export function composeFeatures(platform: Platform, config: FeatureConfig = parseConfig({})) {
   const { embedding, modelContextTokens: maxTokens, relevance, prompts: limits, uploads } = config;

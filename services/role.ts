@@ -4,7 +4,7 @@ import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import type { Features } from './features.ts';
 
-/** What the roles of one process share; the process creates it. */
+/** Parts that the roles of one process share; the process creates it. */
 export interface RoleContext {
   readonly platform: Platform;
   readonly features: Features;

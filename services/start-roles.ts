@@ -1,4 +1,4 @@
-/** What `standalone` and the process of one role have in common. */
+/** Parts of both `standalone` and the process of one role. */
 import { ConfigError, type Config } from '#libs/platform/config/index.ts';
 import type { StopSequence } from '#libs/platform/lifecycle/index.ts';
 

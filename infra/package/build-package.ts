@@ -22,7 +22,7 @@ const COMPILATION = {
     outDir: '../package',
     noEmit: false,
     declaration: true,
-    // What the oldest Node of the package knows: a newer function fails here, and `using` is translated.
+    // The oldest Node of the package knows this target: a newer function fails here, and `using` is translated.
     target: 'es2024',
     lib: ['es2024', 'esnext.array', 'esnext.collection', 'esnext.disposable', 'esnext.iterator'],
     rewriteRelativeImportExtensions: true,

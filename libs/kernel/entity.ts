@@ -2,7 +2,7 @@ import type { Timestamp } from './clock.ts';
 import type { StreamEvent, StreamRevision } from './event.ts';
 import type { EntityId } from './ids.ts';
 
-/** What the state of every entity holds besides the fields of its own. */
+/** Members of the state of every entity besides the fields of its own. */
 export interface EntityState {
   readonly id: EntityId;
   readonly organizationId: EntityId;

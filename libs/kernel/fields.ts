@@ -90,7 +90,7 @@ type InputOf<Row> =
       ? Input
       : never;
 
-/** What all `shown` members read of the state. */
+/** The members of the state that `shown` members read. */
 type ShownState<T extends Rows> = {
   [M in keyof T]: T[M] extends Shown<infer State> ? (state: State) => void : never;
 }[keyof T] extends (state: infer State) => void
@@ -108,7 +108,7 @@ export interface FieldTable<T extends Rows> {
   readonly defaults: Stored<T>;
   /** The entity as the API answers it. */
   resource(state: Stored<T> & ShownState<T>): { [M in keyof T]: unknown };
-  /** What a request sets, by the names of the fields; null stands for the default. Without {@link namedField}s. */
+  /** The fields that a request sets, by their names; null stands for the default. Without {@link namedField}s. */
   changes(body: { readonly [M in keyof InputShape<T>]?: unknown }): Changes<Stored<T>>;
 }
 

@@ -36,7 +36,7 @@ export function eventIdOf(source: EntityId, index: number): string {
 }
 
 const NAMESPACE_BYTES = 16;
-/** What most ids are derived from fits; a new buffer for each would cost as much as the hash. */
+/** Most names of ids fit in it; a new buffer for each would cost as much as the hash. */
 const shared = Buffer.alloc(256);
 
 /** A name-based id (UUIDv5) under `namespace`: the same input gives the same id, on every machine. */

@@ -39,7 +39,7 @@ export function redacted(text: string): string {
   return without(text, 0);
 }
 
-/** The same for content, which others want back unchanged: without the known secrets that no text has by chance. */
+/** Redacts content, which others want back unchanged: only the known secrets that no text has by chance. */
 export function redactedContent(text: string): string {
   return without(text, MIN_IN_CONTENT);
 }

@@ -47,12 +47,12 @@ function isContainer(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !JSON.isRawJSON(value);
 }
 
-/** The same for a text that arrives in parts, which may end in the middle of a character. */
+/** Admits a text that arrives in parts, which may end in the middle of a character. */
 export class TextStream {
   /** The first half of a character, whose second half may follow. */
   #half = '';
 
-  /** What of the text so far is known to be admissible and was not returned before; may be empty. */
+  /** The text that is certain to be admissible and was not returned before; may be empty. */
   add(part: string): string {
     const text = this.#half + part;
     const isHalf = isHighSurrogate(text.charCodeAt(text.length - 1));

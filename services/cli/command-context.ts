@@ -10,7 +10,10 @@ export interface CliParts {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Writes to standard output. */
   print(text: string): void;
-  /** The same, until the system has taken the text. @throws the error of a reader that has gone (EPIPE), or a full disk */
+  /**
+   * Writes, and waits until the system has taken the text. @throws the error of a reader that has gone (EPIPE), or a
+   * full disk
+   */
   write(text: string): Promise<void>;
   /** Writes a line about the work, such as a problem, to standard error. */
   tell(line: string): void;

@@ -22,7 +22,7 @@ export function table(rows: readonly Row[], columns: readonly string[]): string 
     .join('');
 }
 
-/** One line for each member of a row. */
+/** Writes each member of a row in a line. */
 export function details(row: Row): string {
   const longest = Math.max(...Object.keys(row).map((name) => name.length));
   return Object.entries(row)

@@ -8,7 +8,7 @@ import type { Row } from './output.ts';
 interface PrintOptions<T> {
   /** The message for status 404. */
   readonly missing: string;
-  /** What to print. Default: the data as they are. */
+  /** The row to print. Default: the data as they are. */
   readonly rowOf?: (data: T) => Row;
   readonly needsOrganization?: boolean;
 }

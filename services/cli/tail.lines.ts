@@ -34,7 +34,7 @@ export class TailLines {
     }
   }
 
-  /** One event, without the line feed at its end. */
+  /** The line of an event, without the line feed at its end. */
   event(event: ChannelEvent): string {
     const { who, what, style } = this.#said(event);
     const time = this.#paint(timeOf(event.at), 'dim');
@@ -46,7 +46,7 @@ export class TailLines {
     return [`${time}  ${sequence}  ${name}  ${text}`, ...others.map((line) => indent + line)].join('\n');
   }
 
-  /** One line with the end of a text that is being written. */
+  /** A line with the end of a text that is being written. */
   draft(interactionId: string, text: string, columns: number): string {
     const name = cut(oneLine(this.#writers.get(interactionId) ?? ''), NAME_WIDTH);
     const room = Math.max(10, columns - name.length - 4);

@@ -107,7 +107,7 @@ export class ProjectionLoop {
     this.#restart?.abort();
   }
 
-  /** The same, from the recent checkpoints if the saved ones are on another node than the read models. */
+  /** Begins again from the recent checkpoints if the saved ones are on another node than the read models. */
   goBack(): void {
     this.#isGoingBack = this.#parts.recent !== undefined;
     this.restart();

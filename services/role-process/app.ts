@@ -1,4 +1,4 @@
-/** One role in its own process, on stores that it shares with other processes. Its local disk holds blobs only. */
+/** Runs a role in its own process, on stores that it shares with other processes. Its local disk holds blobs only. */
 import { join } from 'node:path';
 
 import { parseConfig, type Config, type Variables, VERSION } from '#libs/platform/config/index.ts';

@@ -23,9 +23,9 @@ export interface EmbeddedEventStoreOptions {
 }
 
 export interface EmbeddedEventStore {
-  /** The same for as long as this process runs. */
+  /** Its address for as long as this process runs. */
   readonly url: string;
-  /** The same, without gRPC. */
+  /** Its log, without gRPC. */
   readonly local: LocalLog;
   stop(): Promise<void>;
 }

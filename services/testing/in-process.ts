@@ -26,7 +26,7 @@ export interface StartedParley extends TestParley {
    * @throws Error (rejects) that names the parts that did not stop within `STOP_TIMEOUT_MS`
    */
   stop(): Promise<void>;
-  /** The same, for `await using`. */
+  /** Stops it, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 

@@ -14,7 +14,10 @@ import { testParley, type TestParley } from './test-parley.ts';
 
 const PORT = 8080;
 const START_MS = 120_000;
-/** The same for each container, so that `withReuse` finds one that runs; for tests alone, like their passwords of databases. */
+/**
+ * Equal for each container, so that `withReuse` finds one that runs; for tests alone, like their passwords of
+ * databases.
+ */
 const TEST_KEY = 'parley-testcontainers-0123456789abcdef';
 
 /**

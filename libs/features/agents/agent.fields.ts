@@ -168,7 +168,7 @@ const shownMcpServer = z
 /** `parley`: Parley answers with its model. `external`: the agent's team answers over the API. */
 export const agentRuntime = z.enum(['parley', 'external']).meta({ id: 'AgentRuntime' });
 
-/** What the state holds besides the fields. */
+/** Members of the state besides the fields. */
 export type AgentOwnState = EntityState & {
   readonly isActive: boolean;
   readonly mcpServers: readonly McpServer[];
@@ -179,7 +179,7 @@ export type AgentOwnState = EntityState & {
 const nullableText = z.string().nullable();
 const map = z.record(z.string(), z.unknown());
 const NO_FEATURES = Object.fromEntries(FEATURES.map((name) => [name, false])) as Record<FeatureName, boolean>;
-/** Those of section 2.4 of the contract. */
+/** The features of section 2.4 of the contract. */
 const [TEMPERATURE, VOICE] = [0.1, 'jqcCZkN6Knx8BJ5TBdYR'];
 
 /** Null stands for the default, also where the contract shows no null: a PATCH can clear everything but the name. */

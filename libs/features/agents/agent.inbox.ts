@@ -50,7 +50,7 @@ export type EndedInvocation = Extract<InboxEvent, { type: 'InvocationEnded.v1' }
 type Inbox = EntityState & {
   /** Newest first. */
   readonly recent: readonly EntityId[];
-  /** Those whose end is not recorded, with the times of their delivery. Newest first. */
+  /** Invocations whose end is not recorded, with the times of their delivery. Newest first. */
   readonly open: readonly { readonly runId: EntityId; readonly at: Timestamp }[];
 };
 type InboxState = Inbox | null;
@@ -92,7 +92,7 @@ export function decideEnd(inbox: InboxState, ended: EndedInvocation): Decision<I
   return isOpen ? accept({ type: 'InvocationEnded.v1', data: ended }) : accept();
 }
 
-/** What an external agent receives, as frame and over its webhook. */
+/** An invocation as an external agent receives it, as frame and over its webhook. */
 export const requestedInvocation = z
   .object({
     run_id: z.string(),

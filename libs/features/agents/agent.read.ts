@@ -61,7 +61,7 @@ export const agentEntity = entity<AgentState, AgentEvent, AgentFacets>({
   }),
 });
 
-/** What other agents learn of an agent. */
+/** The details of an agent that other agents learn. */
 export type AgentProfile = Pick<Agent, 'id' | 'name' | 'description'>;
 
 export class Agents extends Entities<AgentState, AgentEvent, AgentFacets> {

@@ -64,7 +64,7 @@ export function agentToolsRoute(app: HttpApp, { agents, agentTools }: AgentTools
   );
 }
 
-/** What is found now at the servers that a request has set; those that take long are `pending`. Never rejects. */
+/** The tools that are found now at the servers that a request has set; slow servers are `pending`. Never rejects. */
 export async function foundNow(
   agent: AgentOfTools,
   agentTools: Pick<AgentTools, 'of'>,

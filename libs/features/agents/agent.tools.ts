@@ -44,7 +44,7 @@ export interface OfferedTool extends RemoteTool {
   readonly offeredAs: string;
 }
 
-/** What an agent has of one of its servers. */
+/** The tools of an agent at one of its servers. */
 export interface FoundServer {
   readonly name: string;
   readonly access: ToolServerAccess;
@@ -153,7 +153,7 @@ export class AgentTools {
   }
 }
 
-/** What is kept of a list. */
+/** A list as it is kept. */
 function listed({ tools, leftOut }: RemoteTools): Listed {
   return {
     tools: tools.map(({ description, input, ...tool }) => {

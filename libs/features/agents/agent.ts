@@ -103,7 +103,7 @@ export function decideUpdate(
 /** A server as a request names it. `sealedToken`: undefined keeps the token. */
 export type GivenMcpServer = Omit<McpServer, 'sealedToken'> & { readonly sealedToken: string | null | undefined };
 
-/** What a request sets besides the fields. */
+/** Members that a request sets besides the fields. */
 export interface AgentSettings {
   readonly servers?: readonly GivenMcpServer[] | undefined;
   readonly runtime?: Agent['runtime'] | undefined;

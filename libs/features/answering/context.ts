@@ -18,7 +18,7 @@ import type { PromptBudgets } from './prompt/prompt-budget.read.ts';
 import type { RunLanes } from './run/run-lane.read.ts';
 import type { Runs } from './run/run.read.ts';
 
-/** What answers are made with. Each function names the members that it uses. */
+/** The tools of answers. Each function names the members that it uses. */
 export interface Answering extends Pick<Core, 'fetcher' | 'log' | 'model' | 'spans' | 'store'> {
   readonly agents: Agents;
   readonly agentTools: AgentTools;
@@ -34,7 +34,7 @@ export interface Answering extends Pick<Core, 'fetcher' | 'log' | 'model' | 'spa
   readonly invocations: Invocations;
 }
 
-/** What prompts are made with. */
+/** The tools of prompts. */
 export interface Prompting
   extends
     Pick<Answering, 'agents' | 'channels' | 'invocations' | 'runs' | 'store'>,

@@ -1,6 +1,6 @@
 import type { CrawledPage } from './crawl.ts';
 
-/** What is said about a page after its URL, by the reason of its outcome. */
+/** Sentences about a page, which follow its URL, by the reason of its outcome. */
 const TEXTS: Readonly<Record<string, string>> = {
   not_found: 'does not exist (404 or 410)',
   invalid_url: 'leads to a URL that is not valid',

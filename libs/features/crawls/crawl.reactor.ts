@@ -27,7 +27,7 @@ export interface CrawlTools extends ScanTools {
   readonly clock: Pick<StoreClock, 'nowMs'>;
 }
 
-/** What one step does at most. */
+/** Limits of a step. */
 const STEP = { urls: 500, timeMs: 10_000 } as const;
 
 /** Of a page, and of what a site says about itself. */
@@ -149,7 +149,10 @@ function elapsedMs({ clock }: CrawlTools, { requestedAt }: Crawl): number {
   return (clock.nowMs ?? Date.now()) - Date.parse(requestedAt);
 }
 
-/** What was read of robots.txt. Large rules are recorded at once: with the pages, they do not fit into one append. */
+/**
+ * Events for the robots.txt files that were read. Large rules are recorded at once: with the pages, they do not fit
+ * into one append.
+ */
 async function robotsEvents(
   { scan }: Crawl,
   process: Process<CrawlState, CrawlEvent>,

@@ -53,7 +53,7 @@ const website = z.object({
   language: z.string().nullable(),
 });
 
-/** What a robots.txt says to Parley. */
+/** The rules of a robots.txt for Parley. */
 const robots = z.object({
   /** `https://example.org`. */
   origin: z.string(),

@@ -2,10 +2,10 @@ import type { CrawledPage, CrawledPages, FoundUrl } from './crawl.ts';
 
 /** Pages after which they are recorded while the step continues. */
 const PART_PAGES = 50;
-/** The same for their JSON: an append may have 1 MiB, with the pages under way and the URLs that they add. */
+/** The limit of their JSON: an append may have 1 MiB, with the pages under way and the URLs that they add. */
 const MAX_PART_JSON = 256 * 1024;
 
-/** What is recorded of a step at a time. */
+/** The pages of a step that are recorded at a time. */
 export type StepPart = Pick<CrawledPages, 'pages' | 'found'>;
 
 /**
@@ -15,7 +15,7 @@ export type StepPart = Pick<CrawledPages, 'pages' | 'found'>;
  * it: its `links` refer to them.
  */
 export class DecidedPages {
-  /** Those that are not taken. */
+  /** Pages that are not taken. */
   readonly waiting: CrawledPage[] = [];
   /** All of them. */
   count = 0;
@@ -51,7 +51,10 @@ export class DecidedPages {
     await this.#written;
   }
 
-  /** What is to be recorded before the next visit begins; null while that is little. @throws the first failure */
+  /**
+   * The pages that are to be recorded before the next visit begins; null while they are few. @throws the first
+   * failure
+   */
   async takePart(): Promise<StepPart | null> {
     if (this.#jsonLength >= MAX_PART_JSON) await this.#written;
     else if (this.#writtenPages < PART_PAGES) return null;

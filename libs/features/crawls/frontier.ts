@@ -1,7 +1,7 @@
 /** Which pages a scan takes next. Pure: it depends on the state of the crawl alone. */
 import { type Crawl, type CrawledPage, type EndedBy, type FoundUrl, hasEnded, urlsOf } from './crawl.ts';
 
-/** What one scan may use. */
+/** The budget of a scan. */
 export const BUDGET = {
   bytes: 256 * 1024 * 1024,
   timeMs: 20 * 60_000,
@@ -122,7 +122,7 @@ export class Discovery {
   }
 }
 
-/** What earlier pages tell about later ones: the same page under another URL, and the same text. */
+/** Recognizes later pages by earlier ones: the same page under another URL, and the same text. */
 export class KnownPages {
   readonly #byUrl = new Map<string, CrawledPage>();
   readonly #byHash = new Map<string, CrawledPage>();

@@ -80,7 +80,7 @@ export function allows(
 /** Rules of `X-Robots-Tag` whose value has a colon. */
 const RULES_WITH_VALUES = /^(?:unavailable_after|max-snippet|max-image-preview|max-video-preview)$/;
 
-/** What the header `X-Robots-Tag` says to Parley. The name of a robot counts for all rules up to the next one. */
+/** The rule of the header `X-Robots-Tag` for Parley. The name of a robot counts for all rules up to the next one. */
 export function robotsTag(header: string): { readonly isIndexed: boolean; readonly isFollowed: boolean } {
   const rules = new Set<string>();
   let isOwn = true;

@@ -101,7 +101,7 @@ export class PageVisits {
     }
     const robots = await this.robotsOf(entry.url);
     if (!allows(robots, entry.url)) {
-      // What its robots.txt says is not known this time: the page may be allowed the next time.
+      // The robots.txt cannot be read this time: the page may be allowed the next time.
       const refused =
         robots.problem === null ? withoutContent('skipped', 'robots') : withoutContent('failed', 'robots_unreadable');
       this.#decide(entry, Promise.resolve(refused));
@@ -218,7 +218,7 @@ export class PageVisits {
         const { kind: _kind, ...rest } = visited;
         const page = { ...unvisitedPage(entry), ...rest };
         if (page.outcome !== 'failed' || previous === undefined) return page;
-        // What could not be read this time may be there the next time, and so may the pages that it linked to.
+        // A page that could not be read this time may be there the next time, and so may the pages that it linked to.
         const { documentId, hash, title } = previous;
         // Without its start page, a site is not visited.
         const links = entry.depth === 1 ? [] : this.#linksOf(previous, entry);

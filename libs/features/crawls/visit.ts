@@ -24,7 +24,7 @@ const MAX_TITLE = 300;
 const ACCEPT =
   'text/html, application/xhtml+xml, text/markdown;q=0.9, text/plain;q=0.8, application/pdf;q=0.7, */*;q=0.1';
 
-/** What a page holds. */
+/** The content of a page. */
 export interface PageContent {
   readonly contentType: ContentType;
   /** Text, or the file of a PDF. */
@@ -43,7 +43,7 @@ export interface PageContent {
   readonly facts: DocumentFacts | null;
 }
 
-/** What came of the request for a page. */
+/** The outcome of the request for a page. */
 export type Visit =
   | { readonly kind: 'content'; readonly response: Fetched; readonly content: PageContent }
   /** 304: the page is as it was in an earlier scan. */

@@ -23,7 +23,7 @@ export const contentCodec = defineEvents({
   'DocumentContentAdded.v1': z.object({ of: z.enum(['body', 'structured']), base64: z.string() }),
 });
 
-/** What is extracted from. */
+/** The source of an extraction. */
 export interface DocumentContent {
   /** The text in UTF-8, or the file. */
   readonly body: Uint8Array;
@@ -75,7 +75,7 @@ export class DocumentContents {
         metadata,
       };
       try {
-        // The same part at the same revision is acknowledged again.
+        // A part that is already there at the same revision is acknowledged again.
         const isAppended = await appendExactly(this.#stores, stream, streamRevision(index - 1), [part]);
         if (!isAppended) throw new CorruptEventError(`${stream}@${index} is not the content of its name`);
       } catch (error) {

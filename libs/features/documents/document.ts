@@ -14,7 +14,7 @@ import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 /** Category of the streams, `document-<id>`. The content is in streams of its own: see `document.content.ts`. */
 export const DOCUMENT = 'document';
 
-/** What a document says. Its facts are extracted from all of this. */
+/** The text of a document and its structure. Its facts are extracted from all of this. */
 const content = z.object({
   name: z.string(),
   contentType: z.string(),
@@ -81,7 +81,7 @@ export type Document = DocumentCreated &
     readonly failure: string | null;
     /** A deleted document is answered as a missing one. */
     readonly deletedAt: Timestamp | null;
-    /** What the ingestion gave; null until the present content is ingested. */
+    /** The result of the ingestion; null until the present content is ingested. */
     readonly ingested: DocumentIngested | null;
     /** Revision of the event that gave the document its present content, or deleted it: the `revision` of its facts. */
     readonly contentRevision: StreamRevision;

@@ -75,7 +75,7 @@ export class FreshReads<Value> {
     return reading;
   }
 
-  /** One read for all callers that wait for the same entity. @throws `Fault` `store_unavailable` */
+  /** Reads once for all callers that wait for the same entity. @throws `Fault` `store_unavailable` */
   async read(id: EntityId): Promise<Reading<Value> | null> {
     for (;;) {
       const pending = this.#pending.get(id) ?? this.#beginRead(id);

@@ -112,7 +112,7 @@ export class KeyAuthenticator implements Authenticator, KeyChangeSubscriber {
   #principalOf(reading: Reading<ReadKey> | null, digest?: string): Principal | null {
     if (reading === null) return null;
     const key = reading.value;
-    // One object for all requests of a connection, so that most are compared by their address.
+    // All requests of a connection share an object, so that most are compared by their address.
     if (digest !== undefined && key.verified !== digest) {
       if (!isSameDigest(key.digest, digest)) return null;
       key.verified = digest;

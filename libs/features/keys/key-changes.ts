@@ -37,7 +37,7 @@ export interface KeyChangeSubscriber {
  */
 export class KeyChanges {
   readonly #platform: Pick<Platform, 'redis' | 'log'>;
-  /** One entry per call of `subscribe`: two roles of a process may pass the same subscriber. */
+  /** An entry for each call of `subscribe`: two roles of a process may pass the same subscriber. */
   readonly #subscribers = new Set<{ readonly subscriber: KeyChangeSubscriber }>();
   readonly #ofOrganizations = new Set<() => void>();
   #subscription: Subscription | null = null;

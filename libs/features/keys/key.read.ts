@@ -150,7 +150,7 @@ export class Keys extends Entities<KeyState, KeyEvent, KeyFacets> {
     return { ...result, secret };
   }
 
-  /** Those of the key's predecessor and successor that do not work, and never will. */
+  /** The key's predecessor and successor, as far as they do not work and never will. */
   async #inactiveNeighbours(context: CommandContext, { rotatedFrom, rotatedTo }: Key): Promise<Set<EntityId>> {
     const inactive = new Set<EntityId>();
     if (rotatedFrom !== null && !isActive(await this.current(context, rotatedFrom), context.at)) {

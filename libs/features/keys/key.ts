@@ -47,7 +47,7 @@ export const keyIssuedV3 = z.object({
   scopes: z.array(z.enum(['read', 'write', 'impersonate', 'agent', 'admin', 'platform'])),
 });
 
-/** What a key sees: its whole organization, or the channels in which its user takes part. */
+/** The sight of a key: its whole organization, or the channels in which its user takes part. */
 export const keyAccess = z.enum(['organization', 'participation']).meta({ id: 'KeyAccess' });
 
 export const keyCodec = defineEvents(

@@ -30,7 +30,7 @@ interface End {
 }
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** What callers of the API state comes from no document. */
+/** Statements of callers of the API come from no document. */
 const NOWHERE = { passage: null, offset: null };
 
 /** @throws ValidationFailure for an edge that ends before it begins */

@@ -21,7 +21,7 @@ export class FileInspector {
     this.#timeoutMs = timeoutMs;
     this.#pool = new BoundedPool({
       script: new URL('./inspect.process.ts', import.meta.url),
-      // One for each of two organizations: their files cannot harm each other.
+      // A process for each of two organizations: their files cannot harm each other.
       processes: 2,
       tasksAtOnce: Math.min(availableParallelism(), 4),
       timeoutMs,

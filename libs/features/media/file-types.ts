@@ -2,7 +2,7 @@ import { isPdf } from '#libs/features/documents/extract/index.ts';
 
 import type { FileType } from './media.ts';
 
-/** What `file-type` found in the content; undefined for texts and unknown formats. */
+/** The type that `file-type` found in the content; undefined for texts and unknown formats. */
 export interface Detected {
   readonly mime: string;
   readonly ext: string;
@@ -39,7 +39,7 @@ function resourceTypeOf(mimeType: string): string {
   return mimeType === 'application/xml' || mimeType === 'application/json' ? 'text' : 'other';
 }
 
-/** What a file of markup may begin with before its first element. */
+/** The beginning that a file of markup may have before its first element. */
 const PREAMBLE = /^(?:\uFEFF|\s|<!--[^]*?-->|<\?xml[^]*?\?>|<!doctype(?![^>]*\b(?:html|svg)\b)[^>]*>)*/i;
 /** The first elements by which the MIME Sniffing Standard knows HTML. */
 const HTML =

@@ -11,7 +11,7 @@ const LOADERS = ['Jpeg', 'Png', 'Webp', 'Nsgif', 'Heif', 'Tiff'].map((format) =>
 sharp.cache(false);
 // Files are inspected in parallel by several processes.
 sharp.concurrency(1);
-// Whatever a file claims to be, no other library opens it: none for SVG, PDF, ImageMagick.
+// No library but this one opens a file, whatever it claims to be: none for SVG, PDF, ImageMagick.
 sharp.block({ operation: ['VipsForeignLoad'] });
 sharp.unblock({ operation: LOADERS });
 

@@ -4,7 +4,7 @@ import { decodeText } from '#libs/features/documents/extract/index.ts';
 
 import type { InspectedPreview, InspectedText } from './file-inspection.ts';
 
-/** What documents take, see `MAX_DOCUMENT_BYTES`. */
+/** The limit of documents, see `MAX_DOCUMENT_BYTES`. */
 const MAX_TEXT_BYTES = 5 * 1024 * 1024;
 const MAX_PREVIEW_BYTES = 16 * 1024;
 

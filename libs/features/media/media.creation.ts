@@ -11,7 +11,7 @@ import type { MediaItems } from './media.read.ts';
 import type { createMediaBody } from './media.schemas.ts';
 import type { Media, MediaCreated } from './media.ts';
 
-/** What the creator of an item says of its file. */
+/** Details that the creator of an item gives of its file. */
 export type Description = Omit<MediaCreated, 'id' | 'sourceUrl' | 'file'>;
 
 export function descriptionOf(given: Omit<z.output<typeof createMediaBody>, 'source_url'>): Description {
@@ -19,10 +19,10 @@ export function descriptionOf(given: Omit<z.output<typeof createMediaBody>, 'sou
   return { name, description, knowledgeGraph: knowledge_graph, channel, message };
 }
 
-/** Those of members: knowledge concerns the organization as a whole. */
+/** Details that members may give: knowledge concerns the organization as a whole. */
 const NO_GRAPHS: OwnDestinations['knowledge'] = { graph: async () => null };
 
-/** What items of an organization may name. */
+/** Entities that items of an organization may name. */
 export interface OwnDestinations {
   readonly knowledge: Pick<Knowledge, 'graph'>;
   readonly channels: Pick<Channels, 'entities'>;

@@ -55,7 +55,7 @@ export function mediaDelivery(parts: Parts) {
 
 type Delivery = Process<MediaState, MediaEvent>;
 
-/** What a destination has of a file, or why it does not have it. */
+/** The id of a file at a destination, or the reason why the destination does not have it. */
 type Delivered = { readonly id: EntityId | null; readonly problem: string | null };
 
 async function deliver(media: Media, process: Delivery, parts: Parts): Promise<readonly MediaEvent[]> {

@@ -1,4 +1,4 @@
-/** What members reach of files: those of the channels in which they take part. */
+/** The files that members reach: those of the channels in which they take part. */
 import type { MemberRoute } from '#libs/platform/http/index.ts';
 
 import type { MediaItems } from './media.read.ts';

@@ -62,7 +62,7 @@ export function uploadRoutes(app: HttpApp, parts: UploadRouteParts): void {
       if (request.method === 'POST' || request.method === 'PATCH')
         releases.set(request, concurrent.takeUntilEnd(request.principal.keyId, reply.raw));
     });
-    // What still arrives of a refused upload is discarded, and takes no place of another.
+    // Bytes of a refused upload that still arrive are discarded, and take no place of another upload.
     files.addHook('onSend', async (request) => releases.get(request)?.());
     // Parsers of their own, which must not apply to other routes.
     files.removeAllContentTypeParsers();
@@ -75,7 +75,7 @@ export function uploadRoutes(app: HttpApp, parts: UploadRouteParts): void {
   });
 }
 
-/** What is supported, for clients that have no key yet. */
+/** The supported extensions, for clients that have no key yet. */
 function optionsRoutes(app: HttpApp): void {
   for (const path of ['/api/v1/media/uploads', '/api/v1/media/uploads/:id']) {
     app.options(path, { config: { public: 'counted' }, schema: { hide: true } }, (_request, reply) => {

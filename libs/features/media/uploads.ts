@@ -10,7 +10,7 @@ import { uploadKey } from './uploads.keys.ts';
 export const MAX_FILE_BYTES = 100 * 1024 * 1024;
 /** Time in which an upload can be continued. Its parts are blobs that no event names, so they must not be swept earlier. */
 export const UPLOAD_VALID_MS = 24 * 60 * 60_000;
-/** What is lost when a process is killed while it receives a part. */
+/** Bytes that are lost when a process is killed while it receives a part. */
 const PART_BYTES = 8 * 1024 * 1024;
 export const MAX_PARTS = 1_000;
 
@@ -34,7 +34,7 @@ const declared = z.object({
 const storedPart = z.object({ hash: z.string(), bytes: z.int() });
 
 export interface Upload extends z.infer<typeof declared> {
-  /** That of the media item which it becomes. */
+  /** The id of the media item that the upload becomes. */
   readonly id: EntityId;
   readonly organizationId: EntityId;
   readonly parts: readonly Blob[];
@@ -42,7 +42,7 @@ export interface Upload extends z.infer<typeof declared> {
   readonly offset: number;
 }
 
-/** What a request brings of an upload. */
+/** The bytes that a request brings of an upload. */
 export interface ArrivingContent {
   readonly chunks: AsyncIterable<Uint8Array>;
   /** Whether nothing more will arrive. */

@@ -22,7 +22,7 @@ export const grantSchema = z.object({
   principalType: z.enum(['user', 'service', 'system']),
   principalId: z.string(),
   keyId: z.string(),
-  /** Those of the key when the ticket was issued. */
+  /** The scopes of the key when the ticket was issued. */
   scopes: z.array(z.string()),
   /** Absent in tickets of earlier versions, which knew no members. */
   isMember: z.boolean().default(false),

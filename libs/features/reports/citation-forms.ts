@@ -6,7 +6,7 @@ const AND = '[,;，、；]|&|and|und|et|y|e';
 /** A number, or a range of numbers. */
 const NUMBER = String.raw`#?\d{1,3}(?:\s*[-–—]\s*\d{1,3})?`;
 const LIST = String.raw`${NUMBER}(?:\s*(?:${AND})\s*(?:(?:${WORD})[\s:：#.]*)?${NUMBER}){0,30}`;
-/** What may follow within the brackets: `†source`, `†L5-L9`, a page. */
+/** Details that may follow within the brackets: `†source`, `†L5-L9`, a page. */
 const DETAIL = String.raw`(?:\s*[†‡|][^\]］】〕)\n]{0,120}|\s*[,:]?\s*(?:pp?|S|§|L)\.?\s*\d[\d\s,–-]{0,20})?`;
 
 /**

@@ -3,13 +3,13 @@ import { cut, type Finding, plainTextOf, type Plan, type Source } from '#libs/fe
 
 const MAX_QUOTE = 200;
 
-/** What a citation is for: a passage, or statements of callers, which have no source. */
+/** The source of a citation: a passage, or statements of callers, which have no source. */
 export interface Cited {
   readonly source: Source | null;
   readonly finding: Finding;
 }
 
-/** The same for what has one number. */
+/** Equal for sources that have one number. */
 export function keyOf({ source, finding }: Cited): string {
   return source === null ? finding.graphId : `${source.documentId}\n${source.passage ?? ''}`;
 }

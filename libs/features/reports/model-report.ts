@@ -39,7 +39,7 @@ const RULES = [
   'Write no title, no list of sources, no links, no images and no HTML: the sources are listed below your report.',
 ].join('\n');
 
-/** What a model is given under one number. */
+/** A source, as the model is given it under one number. */
 interface NumberedSource extends Cited {
   readonly facts: string[];
 }
@@ -56,7 +56,7 @@ export interface ModelOfReport {
 export interface ModelReport {
   /** Empty after a failure. */
   readonly results: string;
-  /** What the endpoint calls the model that answered. */
+  /** The name that the endpoint gives to the model that answered. */
   readonly model: string;
   readonly usage: ModelUsage;
   readonly cost: number | null;

@@ -24,7 +24,7 @@ export interface CleanText {
   readonly markdown: string;
   /** The numbers that the model was given, of the sources that it cites, in the order of the report: the first is `[1]`. */
   readonly cited: readonly number[];
-  /** What was taken out: citations of no source, and links and images whose address is none of the sources. */
+  /** Removed parts: citations of no source, and links and images whose address is none of the sources. */
   readonly removed: { readonly citations: number; readonly links: number; readonly images: number };
 }
 
@@ -36,7 +36,7 @@ const PLAIN_TAG = /^<\/?(?:b|i|u|s|em|strong|sup|sub|small|mark|span|p|div|cente
 const LINE_BREAK = /^<br\s*\/?>$/i;
 const COMMENT = /^<!--[^]*-->$/;
 const NUMBERS = /^[\d\s,;–-]+$/;
-/** What readers of Markdown make links of, although it is not marked. */
+/** Texts that readers of Markdown make links of, although they are not marked. */
 const ADDRESS = /(?:[a-z][a-z\d+.-]*:\/\/|www\.)[^\s<>"'`)\]]*/i;
 const MAX_DEPTH = 6;
 

@@ -18,7 +18,7 @@ import { Citations, escaped, headingOf } from './citations.ts';
 
 const MAX_SUBJECTS = 8;
 const MAX_OF_SUBJECT = 4;
-/** What a report is written from. */
+/** The material of a report. */
 export interface Researched {
   readonly query: string;
   readonly plan: Plan;
@@ -55,7 +55,7 @@ export interface Parts {
   readonly body: readonly string[];
   /** Of the body. */
   readonly citations: Citations;
-  /** What was left out of the body: sentences. */
+  /** Sentences that were left out of the body. */
   readonly notes: readonly string[];
 }
 
@@ -129,7 +129,7 @@ function nothingFound({ graphs, terms }: Plan): string {
   return `${where} nothing on this question.${terms.length === 0 ? ' It has no words to search for.' : ''}`;
 }
 
-/** What was searched for, and which words nothing was found for. */
+/** The searches, and the words for which nothing was found. */
 function researchSection({ plan, findings }: Researched, notes: readonly string[]): string {
   const { terms, graphs, questions } = plan;
   if (graphs.length === 0) return '';

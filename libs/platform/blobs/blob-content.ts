@@ -1,4 +1,4 @@
-/** What the adapters share: the names of blobs, and writing a content to a file. */
+/** Parts of both adapters: the names of blobs, and writing a content to a file. */
 import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { type FileHandle, readdir, rm, stat } from 'node:fs/promises';

@@ -193,7 +193,7 @@ class S3BlobStore implements BlobStore {
     const client = await this.#open();
     const found = await client.headObject(this.#object(nameOf(hash))).catch(nullIfNotFound);
     if (found !== null) return { bytes: found.ContentLength ?? null, putMs: found.LastModified?.getTime() ?? Infinity };
-    // That reply is the same for a missing bucket.
+    // A missing bucket gets the same reply.
     await this.#page('', undefined, 1);
     return null;
   }

@@ -1,4 +1,4 @@
-/** What the parent and its bounded process exchange. Plain data. */
+/** Messages between the parent and its bounded process. Plain data. */
 
 /**
  * Why a task has failed: `refused` by a rule, `failed` for a reason that its handler does not know, `timeout`, `memory`,
@@ -10,7 +10,7 @@ export interface TaskFailure {
   readonly kind: TaskFailureKind;
   /** In the words of the handler; empty for failures of the process. */
   readonly message: string;
-  /** What the handler adds. Plain data. */
+  /** Members that the handler adds. Plain data. */
   readonly detail: unknown;
   /** Nothing else but the task can be the reason. */
   readonly isCertain: boolean;

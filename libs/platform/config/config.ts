@@ -247,7 +247,7 @@ interface SetVariables {
   readonly given: Record<string, string>;
   /** Names of the variables that a file holds, or should hold. */
   readonly fromFiles: ReadonlySet<string>;
-  /** What is wrong with the files, one line each. */
+  /** Problems with the files, one line each. */
   readonly problems: readonly string[];
 }
 

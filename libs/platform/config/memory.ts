@@ -1,4 +1,4 @@
-/** What fits in the memory that the system gives Parley. */
+/** Sizes that fit in the memory that the system gives Parley. */
 import { totalmem } from 'node:os';
 
 import { AMPLE_BYTES, memoryLimit } from './node-flags.ts';

@@ -4,7 +4,7 @@ import * as zlib from 'node:zlib';
 
 import { FetchError, TransferError } from './fetch-error.ts';
 
-/** What a server may send in addition to `maxBytes`, because compression makes some bodies longer. */
+/** Bytes that a server may send in addition to `maxBytes`, because compression makes some bodies longer. */
 const RAW_EXCESS_BYTES = 64 * 1024;
 /** Codings of one body. Servers use one. */
 const MAX_CODINGS = 2;
@@ -17,7 +17,7 @@ export const ACCEPT_ENCODING = 'gzip, deflate, br, zstd';
 export interface BodyRules {
   /** Of the decoded body. */
   readonly maxBytes: number;
-  /** What the server must send on average of a window. Default: any. */
+  /** The rate that the server must reach on average of a window. Default: any. */
   readonly leastBytesPerSecond?: number | undefined;
   /** Default: 10,000. */
   readonly rateWindowMs?: number | undefined;

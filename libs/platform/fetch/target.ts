@@ -57,7 +57,7 @@ export function isAllowedHost(allowHosts: readonly AllowedHost[], host: string, 
   );
 }
 
-/** The same for a URL whose protocol is http or https. */
+/** Parses a URL whose protocol is http or https. */
 export function isAllowedUrl(allowHosts: readonly AllowedHost[], url: URL): boolean {
   return isAllowedHost(
     allowHosts,

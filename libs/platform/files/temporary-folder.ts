@@ -50,7 +50,7 @@ async function sweep(prefix: string, parent: string): Promise<void> {
     try {
       await removeUnlocked(join(parent, name));
     } catch {
-      // That of another user, or another process sweeps it.
+      // The folder belongs to another user, or another process sweeps it.
     }
   }
 }

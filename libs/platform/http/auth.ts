@@ -38,7 +38,7 @@ export interface Authenticator {
   isKnown?(presentedKey: string): boolean;
 }
 
-/** What members may do, of which a token may name fewer. `upload`: files. */
+/** Scopes of members, of which a token may name fewer. `upload`: files. */
 export const MEMBER_SCOPES = ['read', 'write', 'upload'] as const;
 
 const SCHEMES = ['bearer ', 'token '] as const;

@@ -12,7 +12,7 @@ export const eventStreamQuery = {
   }).optional(),
 };
 
-/** One event of the stream: tools for event streams apply the schema to each event. */
+/** The schema of an event: tools for event streams apply it to each event of the stream. */
 const serverSentEvent = z
   .object({
     id: z.string().optional().describe('Sequence of the event; absent for frames that are not events'),

@@ -135,7 +135,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     if (!this.#unrecorded.delete(lease)) await this.#functions.callAll([functionCall('abandon', scope, [lease])]);
   }
 
-  /** One timer for all leases, which runs only while there are any, or outcomes to record. */
+  /** The timer of all leases, which runs only while there are any, or outcomes to record. */
   #renewLater(): void {
     if (this.#isRenewing || this.#held.size + this.#unrecorded.size === 0) return;
     this.#isRenewing = true;

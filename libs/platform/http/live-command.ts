@@ -20,7 +20,7 @@ export interface LiveCommandCall<Data> {
 
 /** A type of command that sockets may send, declared by the feature that runs it. */
 export interface LiveCommandType {
-  /** Such as `interaction.post`. */
+  /** For example `interaction.post`. */
   readonly type: string;
   readonly summary: string;
   readonly data: z.ZodType;

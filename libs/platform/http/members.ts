@@ -1,4 +1,4 @@
-/** What members reach: declared at each route, and decided before its handler. */
+/** The access of members: declared at each route, and decided before its handler. */
 import type { FastifyRequest } from 'fastify';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { Principal } from './auth.ts';
@@ -6,7 +6,7 @@ import { forbidden, notFound } from './errors.ts';
 
 type MemberScope = 'upload';
 
-/** What a route is to members. A route that declares nothing is closed to them. */
+/** The access of members to a route. A route that declares nothing is closed to them. */
 export interface MemberRoute {
   /** The channel that a request is about; null is answered with 404. Absent: the request concerns its caller alone. */
   readonly channelOf?: (request: FastifyRequest) => EntityId | null | Promise<EntityId | null>;

@@ -9,7 +9,7 @@ import { ERROR_RESPONSES, ERROR_SCHEMAS, NO_STREAM_ACCEPTED, withDiscriminators 
 import type { HttpApp, HttpServerOptions } from './server-options.ts';
 
 declare module 'fastify' {
-  /** What the document says of a route, besides its schemas. */
+  /** Details of a route for the document, besides its schemas. */
   interface FastifySchema {
     /** Leaves the route out of the document. */
     hide?: boolean;

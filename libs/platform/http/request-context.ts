@@ -47,7 +47,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Scope that the key needs, such as `read`. Every route has either this or `public`. */
     scope?: string;
-    /** What the route is to members; without it, it is closed to them. */
+    /** The access of members to the route; without it, the route is closed to them. */
     members?: MemberRoute;
     /** No authentication: health, documentation. `counted`: what takes more than that, limited per address. */
     public?: boolean | 'counted';

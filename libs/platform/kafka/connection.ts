@@ -89,7 +89,10 @@ export class KafkaConnection {
   readonly #requestTimeoutMs: number;
   readonly #sessionTimeoutMs: number;
   readonly #closed = new AbortController();
-  /** One for each topic: kafkajs fails to send to any topic while one of a producer's topics cannot be described. */
+  /**
+   * A producer for each topic: kafkajs fails to send to any topic while one of a producer's topics cannot be
+   * described.
+   */
   readonly #producers = new Map<string, Promise<Producer>>();
 
   constructor(options: KafkaOptions) {

@@ -48,7 +48,7 @@ interface Assignment {
   isCaughtUp: boolean;
 }
 
-/** One membership of the consumer group, from joining to its first failure. */
+/** A membership of the consumer group, from joining to its first failure. */
 export class KafkaMembership {
   readonly #parts: KafkaEventFeedParts;
   readonly #options: FeedOptions<ReadCheckpoints>;

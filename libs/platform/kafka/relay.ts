@@ -236,7 +236,7 @@ export class Relay {
         for (const { outgoing, last } of item.kind === 'events'
           ? requestsOf(item.events, (event) => publisher.encode(event))
           : []) {
-          // One at a time: Kafka must not store what follows a request that failed.
+          // Requests go out one at a time: Kafka must not store messages that follow a request that failed.
           await sending;
           if (signal.aborted) return;
           sending = publisher.publish(outgoing, last).then(onChange);

@@ -44,7 +44,7 @@ export interface ProcessOptions {
   readonly stopDelayMs?: () => number;
 }
 
-/** One Ctrl-C arrives several times: from the terminal, from npm, and from the parent that did the set-up. */
+/** A single Ctrl-C arrives several times: from the terminal, from npm, and from the parent that did the set-up. */
 const SAME_SIGNAL_MS = 1_500;
 /** Limit of the whole stop, without its delay; afterwards the process exits. */
 const STOP_LIMIT_MS = 30_000;

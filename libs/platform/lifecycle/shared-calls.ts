@@ -7,7 +7,7 @@
 export class SharedCalls<Key, Result> {
   readonly #call: (key: Key) => Promise<Result>;
   readonly #running = new Map<Key, Promise<Result>>();
-  /** Those that have not begun. */
+  /** Calls that have not begun. */
   readonly #next = new Map<Key, Promise<Result>>();
 
   constructor(call: (key: Key) => Promise<Result>) {

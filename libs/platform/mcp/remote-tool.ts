@@ -4,7 +4,7 @@ import { admitText } from '#libs/kernel/text.ts';
 
 import { textOf } from './server-words.ts';
 
-/** What a server says of one of its tools. All of it is data of someone else. */
+/** A tool as its server describes it. All of it is data of someone else. */
 export interface RemoteTool {
   readonly name: string;
   readonly description: string;

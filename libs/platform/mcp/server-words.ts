@@ -5,7 +5,7 @@ import type { Refusal } from './tool-server-error.ts';
 
 const MAX_WORDS = 300;
 
-/** What a body says that refuses a request: the message of a JSON-RPC error, or of other forms that servers use. */
+/** The reason in a body that refuses a request: the message of a JSON-RPC error, or of other forms that servers use. */
 export function refusalIn(status: number, contentType: string, body: string): Refusal {
   const json = parsedJson(body);
   // A page for people says nothing.

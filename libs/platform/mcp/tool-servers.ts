@@ -9,7 +9,7 @@ import { textOf } from './server-words.ts';
 import { type Session, Sessions, type ToolServerAccess, type ToolServerLimits } from './sessions.ts';
 import { ToolServerError } from './tool-server-error.ts';
 
-/** What a server has. */
+/** The tools of a server. */
 export interface RemoteTools {
   readonly tools: readonly RemoteTool[];
   readonly leftOut: readonly LeftOutTool[];

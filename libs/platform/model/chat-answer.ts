@@ -17,7 +17,7 @@ const REASONING = ['reasoning_content', 'reasoning', 'reasoning_text', 'thinking
 /** Names of lists of blocks of reasoning, shown where no member has their text. */
 const BLOCKS = ['reasoning_details', 'thinking_blocks'];
 
-/** What endpoints call the reasons that Parley knows. */
+/** The names that endpoints give to the reasons that Parley knows. */
 const FINISHES: Readonly<Record<string, ModelFinish>> = {
   stop: 'stop',
   eos: 'stop',

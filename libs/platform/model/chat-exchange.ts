@@ -31,7 +31,7 @@ export interface ChatEndpoint {
   readonly name: string;
   readonly limits: Required<ModelLimits>;
   readonly prices: ModelPrices | null;
-  /** What each model has refused by name, from requests that were accepted without it. */
+  /** Names that each model has refused, from requests that were accepted without them. */
   readonly refused: {
     get(model: string): ReadonlySet<string> | undefined;
     set(model: string, omitted: ReadonlySet<string>): void;
@@ -47,7 +47,7 @@ const AFTER_FINISH_MS = 1_000;
 const MAX_REFUSALS = 6;
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** One call of a model: its requests, and the answer to the last of them. */
+/** The requests of a call of a model, and the answer to the last of them. */
 export class ChatExchange {
   readonly #endpoint: ChatEndpoint;
   readonly #call: ModelCall;
@@ -154,7 +154,7 @@ export class ChatExchange {
   }
 }
 
-/** What a further attempt leaves out. A key that is refused, or an endpoint that is full, says nothing of the request. */
+/** Members that a further attempt leaves out. A refused key, or a full endpoint, says nothing of the request. */
 function namesIn(error: EndpointError, request: ChatRequest): string[] {
   return [401, 408, 429].includes(error.status) ? [] : refusedBy(error, request);
 }
@@ -186,7 +186,7 @@ async function* partsOf(
       isDone = answer.hasFinish && !isCallers(deadlines.signal);
       if (!isDone) failure = { error };
     }
-    // What came before a failure is part of the answer.
+    // Parts that came before a failure belong to the answer.
     const parts = answer.take();
     if (parts.length > 0) yield parts;
     if (failure !== null) throw failure.error;

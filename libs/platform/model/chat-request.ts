@@ -28,7 +28,7 @@ interface RequestContext {
   readonly model: string;
   /** Of messages that this endpoint and model have sent. */
   readonly source: string;
-  /** What is left out, by the names of `refusedBy`. */
+  /** Members to leave out, by the names of `refusedBy`. */
   readonly omitted: ReadonlySet<string>;
 }
 

@@ -11,12 +11,12 @@ import { EndpointError, Failure, statusOfError } from './model.failures.ts';
 /** Of a body that is no stream of events, kept to say what it was. */
 const MAX_SHOWN = 2_000;
 
-/** What arrived together. */
+/** Chunks that arrived together. */
 export interface Arrived {
   readonly chunks: readonly JsonObject[];
   /** The endpoint said that nothing follows. */
   readonly isDone: boolean;
-  /** What follows the chunks, and is none. */
+  /** Says that the text after the chunks is no chunk; null without such text. */
   readonly failure: Error | null;
 }
 

@@ -5,7 +5,7 @@ const BYTES_PER_TOKEN = 3;
 /** The role, separators and ids of a message. */
 const TOKENS_OF_MESSAGE = 8;
 
-/** What stands for the result of a tool that was dropped: a call without a result is refused by endpoints. */
+/** Stands for the result of a tool that was dropped: a call without a result is refused by endpoints. */
 export const DROPPED_RESULT = '[The result was dropped to keep the conversation short.]';
 const CUT = '\n[…]\n';
 

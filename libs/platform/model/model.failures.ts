@@ -4,7 +4,7 @@ import { FetchError, retryAfterMs } from '#libs/platform/fetch/index.ts';
 
 import type { ModelFailure } from './model.ts';
 
-/** What an answer failed with, before it is a part. */
+/** The reason of a failed answer, before it is a part. */
 export class Failure extends Error {
   override readonly name = 'Failure';
   readonly reason: ModelFailure['reason'];
@@ -15,7 +15,7 @@ export class Failure extends Error {
   }
 }
 
-/** What an endpoint said in the place of an answer: with a status, or in a stream that stands for one. */
+/** A reply of an endpoint in the place of an answer: with a status, or in a stream that stands for it. */
 export class EndpointError extends Error {
   override readonly name = 'EndpointError';
   readonly status: number;
@@ -34,7 +34,7 @@ export class EndpointError extends Error {
 export interface Failed {
   readonly failure: ModelFailure;
   readonly isRetryable: boolean;
-  /** What the endpoint asks to wait; null if it does not. */
+  /** The wait that the endpoint asks for; null if it does not. */
   readonly retryAfterMs: number | null;
 }
 

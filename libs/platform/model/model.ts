@@ -2,7 +2,7 @@ import type { z } from 'zod';
 
 import type { TokenUsage } from '#libs/kernel/token-usage.ts';
 
-/** What a model is asked for. */
+/** A call of a model. */
 export interface ModelCall {
   /** The system prompt. */
   readonly instructions: string;
@@ -30,7 +30,10 @@ export type ModelMessage =
       readonly role: 'assistant';
       readonly text: string;
       readonly toolCalls: readonly ModelToolCall[];
-      /** What the `finish` of this message gave; its calls are in the order of `toolCalls`, which may have fewer. */
+      /**
+       * The message as the `finish` of its answer gave it; its calls are in the order of `toolCalls`, which may have
+       * fewer.
+       */
       readonly sent?: SentMessage | null;
     }
   | { readonly role: 'tool'; readonly callId: string; readonly name: string; readonly result: string };
@@ -61,7 +64,7 @@ export interface ModelTool {
   readonly input: z.ZodType<Record<string, unknown>> | { readonly jsonSchema: Readonly<Record<string, unknown>> };
 }
 
-/** One part of an answer, in the order of the endpoint; tool calls last. */
+/** A part of an answer, in the order of the endpoint; tool calls last. */
 export type ModelPart =
   /** Well-formed Unicode, as all text of a model. The first one is not blank. */
   | { readonly type: 'text'; readonly text: string }
@@ -90,7 +93,9 @@ export type ModelEnd =
       readonly cost: number | null;
       /** Null for a message that has nothing but its text. */
       readonly sent: SentMessage | null;
-      /** What was left out of the request because the endpoint refuses it, or of `sent` because of its size. */
+      /**
+       * Names that were left out of the request because the endpoint refuses them, or of `sent` because of its size.
+       */
       readonly omitted: readonly string[];
     }
   | ({ readonly type: 'error'; readonly usage: ModelUsage; readonly cost: number | null } & ModelFailure);
@@ -129,7 +134,7 @@ export interface ModelFailure {
     | 'aborted';
   /** A sentence for users, without a full stop and without text of the endpoint. */
   readonly message: string;
-  /** What the endpoint said, without the configured key: for administrators and the log only. */
+  /** Words of the endpoint, without the configured key: for administrators and the log only. */
   readonly detail: string | null;
 }
 
@@ -151,7 +156,7 @@ export interface Model {
   readonly kind: 'openai-compatible' | 'extractive';
   /** The configured model; shown to users. */
   readonly name: string;
-  /** What answers; null within this process. */
+  /** The server that answers; null within this process. */
   readonly server: { readonly host: string; readonly port: number } | null;
   stream(call: ModelCall, signal: AbortSignal): AsyncIterable<ModelPart>;
 }

@@ -1,4 +1,4 @@
-/** What calls of models have used, as the API shows it. */
+/** Tokens and costs of calls of models, as the API shows them. */
 import { z } from 'zod';
 
 import type { TokenUsage } from '#libs/kernel/token-usage.ts';

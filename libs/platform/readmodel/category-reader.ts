@@ -67,7 +67,7 @@ export class CategoryReader {
     return this.#one(key, (value, isComplete) => ({ value, isComplete }));
   }
 
-  /** What the keys hold, in their order; null for those that are not there. */
+  /** The documents of the keys, in their order; null for missing ones. */
   async values<T>(keys: readonly string[], decoded: (value: Buffer) => T): Promise<(T | null)[]> {
     if (keys.length === 0) return [];
     const decode = (value: Buffer | null): T | null => value && decoded(value);

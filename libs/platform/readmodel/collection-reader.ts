@@ -119,7 +119,7 @@ export class CollectionReader {
     return wanted;
   }
 
-  /** One command for each score, for sets with many members of each. */
+  /** A command for each score, for sets with many members of each. */
   async #byScore(set: string, scores: readonly number[]): Promise<Map<number, string[]>> {
     const found = await Promise.all(
       scores.map((score) => this.#redis.send(set, (node) => node.zrangebyscore(set, score, score))),
@@ -144,7 +144,7 @@ function boundsOf({ after, before }: Pick<NumberRange, 'after' | 'before'>): [lo
   return [after === undefined ? '-inf' : `(${after}`, before === undefined ? '+inf' : `(${before}`];
 }
 
-/** One range for dense numbers; a range for each of sparse ones, to read no others. */
+/** A single range for dense numbers; a range for each of sparse ones, to read no others. */
 function rangesOver(numbers: readonly number[]): (readonly [number, number])[] {
   if (numbers.length === 0) return [];
   let [low, high] = [Infinity, -Infinity];

@@ -21,7 +21,7 @@ import {
 } from './read-model.keys.ts';
 import type { ReadModel } from './read-model.ts';
 
-/** One page of a list; `last` is the sort key that the next page starts after. */
+/** A page of a list; `last` is the sort key that the next page starts after. */
 interface Page {
   readonly total: number;
   readonly hasNext: boolean;
@@ -226,7 +226,7 @@ export class EntityReader {
     return { result, revision: streamRevision(Number(revision)), hasHeld };
   }
 
-  /** One run for all concurrent callers of the same entity. */
+  /** Runs once for all concurrent callers of the same entity. */
   #catchUp({ category, organizationId, id }: EntityRef): Promise<boolean> {
     const { revision } = this.#projector.keysOf({ category, organizationId, id });
     let catchingUp = this.#catchingUp.get(revision);

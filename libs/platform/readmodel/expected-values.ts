@@ -10,7 +10,7 @@ interface Slot {
   readonly part: string | null;
 }
 
-/** What a slot must hold: null for nothing, undefined for anything. */
+/** The value that a slot must hold: null for an empty slot, undefined for any value. */
 type Expected = string | null | undefined;
 
 const STEP = 500;

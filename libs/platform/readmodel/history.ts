@@ -58,7 +58,7 @@ export function blockStart(revision: StreamRevision): StreamRevision {
   return streamRevision(blockOf(revision) * BLOCK);
 }
 
-/** The same projection, which also stores what {@link HistoryReader} reads. */
+/** The projection, which also stores the history that {@link HistoryReader} reads. */
 export function withHistory<State extends object, E extends DomainEvent>(
   projection: Projection<State, E>,
   kept: KeptValues<State>,

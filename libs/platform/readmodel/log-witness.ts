@@ -59,7 +59,7 @@ export class LogWitness {
     );
   }
 
-  /** One event for each category whose read models hold any. */
+  /** An event for each category whose read models hold any. */
   async saved(): Promise<Witness[]> {
     const texts = textsOf(await this.#redis.values([...this.#keys.values()]));
     return texts.flatMap((text) => (text === null ? [] : [witnessSchema.parse(JSON.parse(text))]));

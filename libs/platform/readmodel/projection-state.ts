@@ -60,7 +60,7 @@ export class ProjectionState {
     this.#functions = new FunctionLibrary(redis, PROJECTION_FUNCTIONS);
   }
 
-  /** The same state for some of the categories only. */
+  /** The state of some of the categories only. */
   only(categories: readonly string[]): ProjectionState {
     return new ProjectionState(
       this.#redis,

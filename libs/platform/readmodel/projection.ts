@@ -64,7 +64,7 @@ export interface ProjectedEvent<State, E extends DomainEvent> extends Omit<Proje
   readonly event: StreamEvent<E>;
 }
 
-/** The same projection, with a frame for each event, whose content is `contentOf(event)`. */
+/** The projection with a frame for each event, whose content is `contentOf(event)`. */
 export function withFrames<State, E extends DomainEvent>(
   projection: Projection<State, E>,
   contentOf: (one: ProjectedEvent<State, E>) => EventContent,

@@ -73,7 +73,7 @@ export class Projector {
     return [...this.#projections.values()];
   }
 
-  /** The same projector for some of the categories only. */
+  /** A projector like this one, for some of the categories only. */
   only(categories: readonly string[]): Projector {
     const projections = [...this.#projections.values()].filter(({ category }) => categories.includes(category));
     return new Projector(this.#store, this.#readModel, projections, this.#onGone);

@@ -16,7 +16,7 @@ const AT_ONCE = 100;
 
 /** Both throw `Fault` when a store is unavailable. */
 interface UnappliedEntitiesParts {
-  /** Those that the read models reflect, by revision keys. */
+  /** The revisions that the read models reflect, by revision keys. */
   revisions(revisionKeys: readonly string[]): Promise<readonly StreamRevision[]>;
   catchUp(entity: UnappliedEntity): Promise<unknown>;
 }

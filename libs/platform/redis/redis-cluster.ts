@@ -9,7 +9,7 @@ import type { FunctionCall, RedisClient, Reply } from './redis-client.ts';
 import { guarded, isReplyError, redisFault } from './redis-faults.ts';
 import { scanNode } from './single-redis.ts';
 
-/** One command on keys of one slot, to be sent together with others. */
+/** A command on keys of one slot, to be sent together with others. */
 interface SlotCommand {
   readonly slot: number;
   addTo(pipeline: ChainableCommander): void;

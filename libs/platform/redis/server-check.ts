@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 
 import { RIGHTS_PROBE } from './rights.keys.ts';
 
-/** What Parley needs of a server; null for what the server does not say. */
+/** Properties of a server that Parley needs; null for those that the server does not name. */
 export interface ServerDescription {
   /** `standalone`, `cluster` or `sentinel`. */
   readonly mode: string | null;

@@ -19,7 +19,7 @@ export interface ReadModels {
   readonly state: ProjectionState;
 }
 
-/** What modules are created with: the clients of the stores, and the readers and writers of this process on them. */
+/** The clients of the stores, and the readers and writers of this process on them: modules are created with it. */
 export interface Core extends Platform, ReadModels {
   readonly collections: CollectionReader;
   readonly history: HistoryReader;

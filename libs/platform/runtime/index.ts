@@ -1,4 +1,4 @@
-/** What a process of Parley works with: the clients of its stores, its log, its metrics and its modules. */
+/** The parts of a process of Parley: the clients of its stores, its log, its metrics and its modules. */
 export { openCore, openReadModels } from './core.ts';
 export type { Core, ReadModels } from './core.ts';
 export type { BlobReferences, Module } from './module.ts';

@@ -7,7 +7,7 @@ import type { AnyProjection } from '#libs/platform/readmodel/index.ts';
  */
 export interface Module {
   readonly name: string;
-  /** One for each category of streams. */
+  /** A projection for each category of streams. */
   readonly projections?: readonly AnyProjection[];
   /** Events as Kafka publishes them. */
   readonly publicEvents?: PublicEvents;

@@ -44,11 +44,11 @@ export interface Platform {
   readonly foreignEvents: ReadonlyMap<string, number>;
   readonly redis: RedisClient;
   readonly readModel: ReadModel;
-  /** What is published in Redis, on one connection (to each node) for the whole process. */
+  /** Messages that are published in Redis, on one connection (to each node) for the whole process. */
   readonly topics: TopicSubscriptions;
   /** For all requests to addresses that come from outside. */
   readonly fetcher: Fetcher;
-  /** What agents answer with; null: without a configured model, they quote. */
+  /** The model of agents; null: without a configured model, they quote. */
   readonly model: Model | null;
   /** Files. The same in all processes of one Parley. */
   readonly blobs: BlobStore;
@@ -58,7 +58,7 @@ export interface Platform {
   readonly spans: Spans | null;
   /** Signs cursors and positions; the same in all processes of one Parley. */
   readonly tokenSecret: string;
-  /** What `/health/ready` of this process asks; roles add theirs when they start. */
+  /** The checks of `/health/ready` of this process; roles add theirs when they start. */
   readonly probes: ReadinessProbe[];
   /** Aborts when the process begins to stop, before any part of it stops. */
   readonly stopping: AbortSignal;
@@ -83,7 +83,7 @@ export interface PlatformOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly tokenSecret: string;
-  /** What may be fetched. Default: public addresses, by the system's resolver. */
+  /** Addresses that may be fetched. Default: public ones, by the system's resolver. */
   readonly fetch?: Omit<FetcherOptions, 'metrics'>;
   /** Default: none. */
   readonly model?: Omit<ModelEndpointOptions, 'metrics'> | null;
@@ -204,7 +204,7 @@ function redisProbe(redis: RedisClient, lost: () => Error | null): ReadinessProb
       if (missing !== undefined)
         return { ok: false, detail: { reason: `the user of REDIS_URL lacks a right: ${missing}` } };
       const away = nodes.filter(({ answers }) => !answers).map(({ node }) => node);
-      // What lives on the others can be had, and no other process can have more.
+      // Data on the other nodes can be used, and no other process can use more.
       return away.length === 0 ? { ok: true } : { ok: true, detail: { nodes_away: away } };
     },
   };

@@ -14,7 +14,7 @@ const BYTES_PER_CHARACTER = 2;
 /** A state counts as grown by what was added to it until that is as large as it was, and at least this large. */
 const MIN_GROWTH_BYTES = 4 * 1024;
 
-/** What is kept of a stream: its tip, and notes beside it. */
+/** The tip of a stream, and notes beside it. */
 export interface KeptTip {
   readonly tip: Pick<Tip<unknown>, 'state' | 'revision'>;
   /** Memory of the notes. */

@@ -71,7 +71,7 @@ export function createMetrics({ processMetrics = true, build }: MetricsOptions =
     observedGauge(...metric: Observation): void {
       observe(Gauge, ...metric);
     },
-    /** The same of a count since the start of the process, which its owner keeps. */
+    /** Observes a count since the start of the process, which its owner keeps. */
     observedCounter(...metric: Observation): void {
       observe(Counter, ...metric);
     },

@@ -48,7 +48,7 @@ export function otlpSpans(options: OtlpOptions, parts: Parts): Spans {
       const over = new Promise<void>((resolve) =>
         setTimeout(resolve, options.closeTimeoutMs ?? CLOSE_TIMEOUT_MS).unref(),
       );
-      // What is still on its way then is lost: a collector that hangs must not hold up the stop.
+      // Spans that are still on their way then are lost: a collector that hangs must not hold up the stop.
       await Promise.race([over, loading.then(() => exporter?.close()).catch(() => undefined)]);
     },
   };

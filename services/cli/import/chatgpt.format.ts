@@ -131,7 +131,7 @@ function piecesOfMessage({ author, content, recipient }: Message, left: Leftover
     return [{ kind: 'result', name: author.name ?? null, value: texts.join('\n'), id: null }];
   }
   if (author.role !== 'assistant' || !recipient || recipient === 'all') return pieces;
-  // What the assistant sends to another recipient than all is the call of a tool.
+  // A message of the assistant to another recipient than all is the call of a tool.
   const text = pieces.flatMap((piece) => ('items' in piece ? piece.items.map((item) => item.text) : [])).join('\n');
   return [{ kind: 'call', name: recipient, args: text, id: null }];
 }

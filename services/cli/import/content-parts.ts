@@ -13,7 +13,7 @@ export type Piece =
   | { readonly kind: 'call'; readonly name: string; readonly args: unknown; readonly id: string | null }
   | { readonly kind: 'result'; readonly name: string | null; readonly value: unknown; readonly id: string | null };
 
-/** What reading the parts of one message left: members that no piece has, and parts that are too large to keep. */
+/** The rest after reading the parts of one message: members that no piece has, and parts that are too large to keep. */
 export interface Leftovers {
   /** By the number of the part, from 1. */
   readonly members: Record<string, unknown>[];

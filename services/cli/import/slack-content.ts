@@ -53,7 +53,7 @@ const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? v
 const jsonOf = (value: unknown): string => escaped(JSON.stringify(value));
 const lines = (...parts: readonly string[]): string => parts.filter((part) => part !== '').join('\n');
 
-/** What an attachment says: a preview of a link, a forwarded message, or the content of a bot's message. */
+/** The text of an attachment: a preview of a link, a forwarded message, or the content of a bot's message. */
 function attachmentLines(input: unknown): string[] {
   const one = asObject(input);
   if (one === null) return [jsonOf(input)];

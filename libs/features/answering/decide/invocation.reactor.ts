@@ -38,7 +38,7 @@ import {
 import type { Invocations } from './invocation.read.ts';
 import { MAX_QUESTIONS, type RelevanceJudge } from './relevance-judge.ts';
 
-/** What decisions are made with. */
+/** The tools of decisions. */
 export type Deciding = Pick<Answering, 'agents' | 'directory' | 'channels' | 'invocations' | 'runs' | 'store'> & {
   readonly relevance: RelevanceJudge;
 };

@@ -35,7 +35,7 @@ const withheldReasonV2 = z.enum([...withheldReasonV1.options, 'not_participant',
 export const withheldReason = z.enum([...withheldReasonV2.options, 'failed']);
 
 const tokens = z.int().nullable();
-/** What judged whether the message is about what the agent knows. */
+/** The judge of whether the message is about what the agent knows. */
 const relevance = z.object({
   /** `words`: without a model, and where the model gave no answer. */
   by: z.enum(['model', 'words']),

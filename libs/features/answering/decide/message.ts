@@ -25,7 +25,7 @@ export function isMessage(contentRole: string): boolean {
 }
 
 const mentions = z.array(z.object({ type: z.string(), id: z.string() })).nullish();
-/** What requests were checked for when they were posted. */
+/** The form for which requests were checked when they were posted. */
 const config = z.object({ mentions, withheld_mentions: mentions });
 
 /** Null for interactions that are no messages, and for those without a valid id. */

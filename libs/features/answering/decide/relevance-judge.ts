@@ -14,7 +14,7 @@ interface Judges {
   readonly relevance: { readonly timeoutMs: number };
 }
 
-/** What the message says, and for whom it is. */
+/** The text of the message, and for whom it is. */
 export interface Question {
   readonly organizationId: EntityId;
   readonly text: string;
@@ -36,7 +36,7 @@ const FACTS = 10;
 export const MAX_QUESTIONS = 32;
 /** Of the message, and of each text that describes the agent. */
 const MAX_TEXT = 4_000;
-/** One word, after the thoughts of a model that reasons: those alone take up to 2,000 tokens of an answer. */
+/** The answer is one word, after the thoughts of a model that reasons: those alone take up to 2,000 tokens. */
 const MAX_OUTPUT_TOKENS = 4_096;
 /** Of an answer that may still be one word. */
 const MAX_ANSWER = 20;

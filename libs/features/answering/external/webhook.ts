@@ -19,7 +19,7 @@ const LATER = new Set([429, 503]);
 const MAX_WAIT_MS = 120_000;
 
 export interface WebhookMessage {
-  /** The same for every attempt. */
+  /** Equal for every attempt. */
   readonly id: string;
   readonly type: string;
   readonly data: object;

@@ -7,7 +7,7 @@ import type { Ending } from './run-watch.ts';
 /** Reasons of failures by which a run did not end in time. */
 const TIMEOUTS: ReadonlySet<string> = new Set(['model_timeout', 'deadline']);
 
-/** What a caller may know of the run of its prompt. */
+/** The state of the run of a prompt, as its caller may know it. */
 export type ShownIds = Readonly<Record<string, string>>;
 
 export function idsOf({ runId, channelId }: PostedPrompt): ShownIds {
@@ -35,7 +35,7 @@ export function answerOf(ending: Ending, shown: ShownIds): string {
   return answerText(run);
 }
 
-/** What became of a prompt, for the end of its stream. A run that failed or was cancelled may have said something. */
+/** The end of a prompt, for its stream. A run that failed or was cancelled may have said something. */
 export function outcomeOf(ending: Ending, { runId: run_id }: Pick<PostedPrompt, 'runId'>): object {
   if (ending.kind === 'withheld') {
     const error = { reason: ending.reason, message: 'the agent was not invoked' };

@@ -30,7 +30,7 @@ export interface PostedPrompt extends InteractionRef {
   readonly revision: StreamRevision;
 }
 
-/** What is said to an agent, and by whom. Default: by the caller. */
+/** A prompt for an agent, and its author. Default: the caller. */
 export interface Prompt {
   readonly agent: Agent;
   readonly text: string;

@@ -8,7 +8,7 @@ import { invocationEntity } from '../decide/invocation.read.ts';
 import { hasEnded, type Run, type RunState } from '../run/run.ts';
 import { runEntity } from '../run/run.read.ts';
 
-/** What became of a prompt: its run has ended, or the agent was not invoked. */
+/** The end of a prompt: its run has ended, or the agent was not invoked. */
 export type Ending =
   { readonly kind: 'ended'; readonly run: Run } | { readonly kind: 'withheld'; readonly reason: Invocation['reason'] };
 

@@ -117,7 +117,7 @@ async function finish(
   void stream.closed().then(() => gone.abort());
   try {
     const ending = await endOf(posted, prompting, gone.signal);
-    // What the run has posted is in the log by now; the topic may not have brought all of it.
+    // Posts of the run are in the log by now; the topic may not have brought all of them.
     const head = await prompting.realtime.log.head(posted.organizationId, posted.channelId);
     await channel.reaches(head ?? 0);
     await Promise.race([stream.live, stream.closed()]);

@@ -51,7 +51,7 @@ export async function showEnd(run: Run, channel: RunInChannel): Promise<void> {
   }
 }
 
-/** What is posted for a run without a response: an error, or a response that fails. */
+/** The post for a run without a response: an error, or a response that fails. */
 function endOf(run: Run): Pick<RunPost, 'role' | 'content' | 'complete' | 'metadata'> {
   const { claim, failure } = run;
   if (failure === null) {

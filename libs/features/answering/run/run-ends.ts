@@ -43,7 +43,7 @@ export function runEnds(answering: Answering) {
       await release(run, process, answering);
       return [];
     },
-    /** Whatever cannot be shown must not hold the lane. */
+    /** A response that cannot be shown must not hold the lane. */
     async giveUp(_state, _why, _event, process) {
       const run = await endedRun(process);
       if (run !== null) await release(run, process, answering);

@@ -87,7 +87,7 @@ export function decideEnter(
   const { sequence } = entry;
   if (isReplaced(state, entry)) return refuse({ reason: 'replaced' });
   const replacedBefore = isRestart ? sequence : (state?.replacedBefore ?? 0);
-  // Those that are replaced leave soon, and must not keep the message out that replaces them.
+  // Runs that are replaced leave soon, and must not keep the message out that replaces them.
   const waiting = state?.waiting.filter((one) => one.sequence >= replacedBefore) ?? [];
   if (waiting.length >= MAX_WAITING_RUNS) return refuse({ reason: 'full' });
   const events: RunLaneEvent[] = [{ type: 'RunEntered.v1', data: entry }];

@@ -15,7 +15,7 @@ import type { Process } from '#libs/platform/reactors/index.ts';
 import type { Answering } from '../context.ts';
 import type { Run, RunEvent, RunState } from './run.ts';
 
-/** One step of a run in one worker. */
+/** A step of a run in one worker. */
 export interface StepOfRun {
   readonly run: Run;
   readonly agent: Agent;
@@ -147,7 +147,7 @@ export class RunInChannel {
     return this.#answering.channels.openInteraction(this.#context('look'), channelId, this.spanOf('response'));
   }
 
-  /** What subscribers have seen of a response that is not complete. */
+  /** The text of an incomplete response that subscribers have seen. */
   draftOf(ref: InteractionRef): Promise<string> {
     return this.#answering.channels.drafts.textOf(this.#run.organizationId, ref);
   }

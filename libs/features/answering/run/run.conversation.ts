@@ -90,7 +90,9 @@ function messageOfOther(shown: ShownInteraction): ModelMessage {
   return ofAgent(metadata?.name ?? id ?? null, textOf(shown));
 }
 
-/** What another agent writes may have been written to make this one do something: it is data, as the text of tools is. */
+/**
+ * The text of another agent may have been written to make this one do something: it is data, as the text of tools is.
+ */
 function ofAgent(agent: string | null, message: string): ModelMessage {
   return { role: 'user', text: untrusted({ agent, message }) };
 }

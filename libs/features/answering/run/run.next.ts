@@ -1,7 +1,7 @@
 import { totalUsage } from './run.summary.ts';
 import { answerText, type ModelStep, type Run, type Step, type ToolCall } from './run.ts';
 
-/** What follows from the steps that have finished. */
+/** The next step, which follows from the steps that have finished. */
 export type NextStep =
   | { readonly kind: 'model'; readonly step: number; readonly mayCallTools: boolean }
   | { readonly kind: 'tool'; readonly step: number; readonly call: ToolCall }

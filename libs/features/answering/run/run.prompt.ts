@@ -39,7 +39,10 @@ export interface Overrides {
   readonly mayReadPages: boolean;
 }
 
-/** What the message asks for, over what the agent has. A `thinking` of false drops what would make the model think. */
+/**
+ * Settings that the message asks for, over those of the agent. A `thinking` of false drops settings that would make
+ * the model think.
+ */
 export function overridesOf(
   agent: Pick<Agent, 'modelName'>,
   { invocationConfig }: Pick<Run, 'invocationConfig'>,
@@ -108,7 +111,7 @@ function instructionsOf({ name, description, personality, instructions }: Agent)
 
 const NOT_MADE = 'the call was not made: the run has used up what it may use';
 
-/** What the model and the tools of this run have said so far. */
+/** Messages of the model and the tools of this run so far. */
 function messagesOfSteps({ steps }: Run): ModelMessage[] {
   const results = new Map(steps.flatMap((one) => (one.kind === 'tool' ? [[one.callId, one] as const] : [])));
   return steps.flatMap((one): ModelMessage[] => {

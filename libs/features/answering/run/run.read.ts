@@ -182,7 +182,7 @@ export class Runs extends Entities<RunState, RunEvent, RunFacets> {
     return run?.organizationId === organizationId ? run : null;
   }
 
-  /** What caused the request of a run. Absent for a run that does not exist. @throws `Fault` `store_unavailable` */
+  /** The cause of the request of a run. Absent for a run that does not exist. @throws `Fault` `store_unavailable` */
   async causeOf(id: EntityId): Promise<Pick<CommandContext, 'correlationId' | 'traceparent'>> {
     for await (const stored of this.#store.readStream(streamName(RUN, id), { limit: 1 })) {
       const { $correlationId: correlationId, traceparent } = runCodec.decode(stored)?.metadata ?? {};

@@ -2,7 +2,7 @@ import type { TokenUsage } from '#libs/kernel/token-usage.ts';
 
 import type { ModelStep, Run } from './run.ts';
 
-/** What writes the answer of a run. */
+/** The writer of the answer of a run. */
 export type RunModel = NonNullable<Run['claim']>['model'];
 
 /** The model that has written the last message, as the endpoint calls it; null until one has. */

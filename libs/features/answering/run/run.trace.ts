@@ -17,7 +17,7 @@ import type { Run, RunEvent } from './run.ts';
 
 type Attributes = EndedSpan['attributes'];
 
-/** What a step says about itself in its span; `outcome` is null for a step that has none in this worker. */
+/** Attributes of a step in its span; `outcome` is null for a step that has none in this worker. */
 type DescribesStep = (outcome: RunEvent | null) => Pick<EndedSpan, 'name' | 'kind' | 'attributes' | 'error'>;
 
 /**

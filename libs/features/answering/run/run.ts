@@ -118,7 +118,7 @@ type Data<Type extends RunEvent['type']> = Extract<RunEvent, { type: Type }>['da
 export type RunRequested = Data<'RunRequested.v1'>;
 export type QuestionReceived = Data<'QuestionReceived.v1'>;
 export type QuestionAnswered = Data<'QuestionAnswered.v1'>;
-/** What a step has asked another agent. `answer`: null while the run waits for it. */
+/** The question of a step to another agent. `answer`: null while the run waits for it. */
 export type Question = Data<'QuestionAsked.v1'> & {
   readonly revision: StreamRevision;
   readonly answer: Pick<QuestionAnswered, 'status' | 'result'> | null;

@@ -76,7 +76,7 @@ export async function askTool(run: Run, context: CommandContext, answering: Othe
   };
 }
 
-/** Those that take part in the channel, then others of the organization; newest first. */
+/** Agents that take part in the channel, then others of the organization; newest first. */
 async function askableAgents(run: Run, context: CommandContext, answering: Others): Promise<readonly AgentProfile[]> {
   const withheld = withheldBy(run);
   const present = await agentsBeside(run, context, answering);
@@ -166,7 +166,7 @@ function receivedFrom(run: Run, { runId, agentId, question }: Question): Questio
   return { id: runId, agentId, channelId, messageId, turnId, spanId, depth, invocationConfig, question, askedBy };
 }
 
-/** What a run that has ended comes to, for the run that asks it. */
+/** The outcome of a run that has ended, for the run that asks it. */
 export function answerFor(run: Run): ToolOutcome {
   const about = { agent: { id: run.agentId, name: run.claim?.agentName ?? null }, run_id: run.id };
   if (run.phase === 'cancelled') return { status: 'failure', result: { ...about, error: 'the run was cancelled' } };

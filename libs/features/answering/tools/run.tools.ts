@@ -18,7 +18,7 @@ export interface ToolOutcome {
   readonly result: Record<string, unknown>;
 }
 
-/** What a tool asks another agent; its answer becomes the outcome of the call. */
+/** The question of a tool to another agent; the answer becomes the outcome of the call. */
 export interface Asks {
   readonly asks: { readonly runId: EntityId; readonly agentId: EntityId; readonly question: string };
 }
@@ -30,7 +30,7 @@ export interface ToolUse {
   readonly context: CommandContext;
   readonly agent: Agent;
   readonly signal: AbortSignal;
-  /** The same for every attempt at this call. */
+  /** Equal for every attempt at this call. */
   readonly idempotencyKey: string;
   /** Tells clients how far the call is. */
   readonly update: (text: string) => Promise<void>;
@@ -42,7 +42,7 @@ export interface RunTool extends ModelTool {
   readonly isRepeatable: boolean;
   /** For users, while the tool runs. */
   displayText(input: Readonly<Record<string, unknown>>): string;
-  /** What is wrong with the call is an outcome. @throws Fault; the reason of `signal` */
+  /** A mistake in the call is an outcome. @throws Fault; the reason of `signal` */
   run(input: Readonly<Record<string, unknown>>, use: ToolUse): Promise<ToolOutcome | Asks>;
 }
 
@@ -156,7 +156,7 @@ const askResult = z.object({
 });
 const pageResult = z.object({ url: z.string(), title: z.string().nullable() });
 
-/** What the tools of a run have found, once each, in the order of their calls. */
+/** Sources that the tools of a run have found, once each, in the order of their calls. */
 export function sourcesOf({ steps }: Pick<Run, 'steps'>): SourceOfAnswer[] {
   const sources = new Map<string, SourceOfAnswer>();
   for (const one of steps) {

@@ -21,7 +21,7 @@ export interface Block {
 /** Characters; the rest of a longer text is left out. */
 const MAX_TEXT = 5 * 1024 * 1024;
 
-/** One blank line between blocks, none between the items of a list. */
+/** Joins blocks with a blank line, and items of a list without. */
 export function joinBlocks(blocks: readonly Block[]): string {
   let text = '';
   let before: Block | null = null;

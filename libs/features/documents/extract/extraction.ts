@@ -1,4 +1,4 @@
-/** What is read from pages and documents. Plain data: it crosses threads, and is the same for the same input. */
+/** The results of reading pages and documents. Plain data: it crosses processes, and is the same for the same input. */
 
 /** JSON without prototypes of its own: keys such as `__proto__` are removed where it is parsed. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };

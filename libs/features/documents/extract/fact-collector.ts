@@ -123,7 +123,7 @@ export class FactCollector {
   }
 }
 
-/** One line of at most `length` characters. */
+/** A line of at most `length` characters. */
 export function cut(text: string, length: number): string {
   const line = admitText(text, length * 4)
     .replace(/\s+/g, ' ')

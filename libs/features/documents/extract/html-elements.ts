@@ -1,4 +1,4 @@
-/** What elements of HTML mean for readable text. */
+/** The meaning of elements of HTML for readable text. */
 
 export const VOID = 1;
 /** Starts and ends a block of text. */
@@ -57,7 +57,7 @@ const ASIDE_WORDS = new Set(
     'sponsors subscribe subscription toast toolbar tooltip topbar upsell upsells crosssell userdetails userextras'
   ).split(' '),
 );
-/** The same, wherever in a name: `related-products__list`. */
+/** Words that count wherever they stand in a name: `related-products__list`. */
 const ASIDE_ANYWHERE = new Set(
   'related recommended recommendations recommendation recently upsell upsells newsletter cookie cookies consent megamenu minicart breadcrumb breadcrumbs'.split(
     ' ',
@@ -96,7 +96,10 @@ export const NAMES_POST = 2;
 const known = new Map<string, number>();
 const MAX_KNOWN = 20_000;
 
-/** What the words of a `class` or an `id` name: NAMES_ASIDE stands beside the content, NAMES_POST is the text of a post. */
+/**
+ * The meaning of the words of a `class` or an `id`: NAMES_ASIDE stands beside the content, NAMES_POST is the text of
+ * a post.
+ */
 export function meaningOf(names: string): number {
   const found = known.get(names);
   if (found !== undefined) return found;

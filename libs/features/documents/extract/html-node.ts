@@ -33,7 +33,7 @@ export class HtmlNode {
   /** Characters of the text that is shown, and those of them that are links: see `measure`. */
   shown = 0;
   linked = 0;
-  /** What its classes and its id name: see `meaningOf`. */
+  /** The meaning that its classes and its id name: see `meaningOf`. */
   meaning = 0;
   parent: HtmlNode | null = null;
   first: HtmlNode | null = null;

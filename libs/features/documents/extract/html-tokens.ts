@@ -15,7 +15,7 @@ const NONE: Token.Attribute[] = [];
 export class NestedScript extends Error {}
 const NESTED_SCRIPT = /<!--(?:(?!-->)[^])*<script[\s/>]/i;
 
-/** What parse5's parser takes tokens by. */
+/** The interface by which parse5's parser takes tokens. */
 export type HtmlParser = TokenHandler & { readonly tokenizer: { readonly inForeignNode: boolean } };
 
 /** Passes the tokens of a page to a parser of parse5. @throws NestedScript */

@@ -9,7 +9,7 @@ const PERMALINK = /(?:\s*[¶§🔗]|\s#)\s*$/u;
 /** Characters of a heading that its link to itself may have. */
 const MAX_PERMALINK = 2;
 
-/** What holds for the text of an element, and for the elements within it that do not say otherwise. */
+/** Properties of an element that hold for its text, and for the elements within it that do not say otherwise. */
 interface Surroundings {
   /** Where blocks are written: the document, or a cell. */
   readonly blocks: Block[];

@@ -11,7 +11,7 @@ const PROPERTY =
   /^(?:og|article|product|book|profile|music|video|twitter|dc|dcterms|citation)[:._][\w:.-]{1,60}$|^(?:author|description|keywords|date)$/;
 const LANGUAGE = /^[a-z]{2,3}(?:-[a-z0-9]{1,8})*$/i;
 
-/** What a page says about itself: title, `<meta>` and `<link>`. */
+/** The description of a page by itself: title, `<meta>` and `<link>`. */
 export class PageHead {
   #title: string | null = null;
   #heading: string | null = null;

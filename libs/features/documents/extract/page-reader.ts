@@ -95,7 +95,7 @@ export class PageReader {
     };
   }
 
-  // One line for each kind of element.
+  // Each kind of element has one line.
   // oxlint-disable-next-line max-lines-per-function
   #enterElement(name: string, flags: number, attributes: Attributes): (() => void) | null {
     const { writer, head } = this;

@@ -15,7 +15,7 @@ import type { HtmlNode } from './html-node.ts';
 const MIN_NOSCRIPT = 300;
 /** Share of the text of a page, links aside, that is its content whatever it is called. */
 const MAX_ASIDE = 0.75;
-/** The same of a form: some hold all of a page, and the form of an order holds its product. */
+/** The limit of a form: some hold all of a page, and the form of an order holds its product. */
 const MAX_FORM = 0.3;
 /** Texts of posts from which on a page is a conversation, their share of its text, and how much more they are than the paragraphs around. */
 const MIN_POSTS = 2;
@@ -108,7 +108,7 @@ function isHidden(node: HtmlNode): boolean {
   return node.attribute('hidden') !== undefined || node.attribute('aria-hidden') === 'true';
 }
 
-/** What the classes and the id of an element name. */
+/** The regions that the classes and the id of an element name. */
 function meaningOfNode(node: HtmlNode): number {
   const [names, id] = [node.attribute('class'), node.attribute('id')];
   const isText = node.attribute('itemprop') === 'text';

@@ -78,7 +78,7 @@ interface Annotation {
   readonly buttonValue?: string;
 }
 
-/** What a reader of the page sees in a field of a form, or in a text that was typed onto the page. */
+/** The text that a reader of the page sees in a field of a form, or in a text that was typed onto the page. */
 function valueOf(annotation: Annotation): string[] {
   const { subtype, hidden, contentsObj } = annotation;
   if (hidden === true) return [];

@@ -72,7 +72,7 @@ export function addSections(facts: FactCollector, content: Content, blocks: read
   });
 }
 
-/** What a part without text is about: the headings below it. */
+/** The subject of a part without text: the headings below it. */
 function titlesBelow(parts: readonly Part[], index: number): string | null {
   const depth = parts[index]!.above.length;
   const titles: string[] = [];

@@ -15,7 +15,7 @@ const MAX_DEPTH = 6;
 const MAX_LITERALS = 30;
 const AUTHOR = /^(?:author|article:author|citation_author|dc[:.]creator|dcterms[:.]creator)$/;
 
-/** What a page states for machines: objects of JSON-LD and microdata that have a name, and its author. */
+/** Facts that a page states for machines: objects of JSON-LD and microdata that have a name, and its author. */
 export function addStructuredData(facts: FactCollector, data: StructuredData, document: string): void {
   const reader = new ObjectFacts(facts, document, [...data.jsonLd, ...data.microdata]);
   for (const object of [...data.jsonLd, ...data.microdata]) reader.addStated(object);

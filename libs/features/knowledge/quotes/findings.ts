@@ -58,7 +58,7 @@ export type Found = (FoundNode | FoundEdge) & { readonly graphId: string };
 /** Names of nodes by their ids. */
 export type NodeNames = ReadonlyMap<string, string>;
 
-/** What is recorded of a node or edge. */
+/** The record of a node or edge. */
 export function findingOf(found: Found, hop: number, names: NodeNames): Finding {
   const { graphId, uuid } = found;
   const sources = found.sources.slice(0, MAX_SOURCES).map(sourceOf);
@@ -85,7 +85,7 @@ function sourceOf({ document_id, name, url, passage }: FoundSource): Source {
   return { documentId: document_id, name: cut(name, MAX_NAME), url, passage: passage && cut(passage, MAX_TEXT) };
 }
 
-/** Those with most of the query first. */
+/** Orders findings: those with most of the query first. */
 export function byShare(findings: readonly Finding[], terms: Terms): Finding[] {
   const shares = new Map(findings.map((one) => [one, terms.share(textOf(one)) * 0.5 ** one.hop]));
   return findings.toSorted((one, other) => (shares.get(other) ?? 0) - (shares.get(one) ?? 0));
@@ -137,7 +137,7 @@ function passageOf(finding: Finding): string | null {
   return finding.sources[0]?.passage ?? finding.summary;
 }
 
-/** Those before which no other one says nearly the same. */
+/** Drops findings that say nearly the same as one before them. */
 export function withoutRepetitions(findings: readonly Finding[]): Finding[] {
   const repetitions = new Repetitions();
   return findings.filter((finding) => {

@@ -12,18 +12,20 @@ const MAX_ANSWER = 5;
 const MAX_EXCERPT = 300;
 /** The answer has no sentence that scores less than this share of the best one. */
 const LEAST_OF_BEST = 0.3;
-/** What a word of the query counts in the title above a sentence; 1 in the sentence. */
+/** Weight of a word of the query in the title above a sentence; 1 in the sentence. */
 const IN_TITLE = 0.5;
-/** What a word of the query counts that the answer has already. */
+/** Weight of a word of the query that the answer has already. */
 const REPEATED = 0.4;
-/** What words count that stand side by side as in the query, besides what each counts. */
+/** Weight of words that stand side by side as in the query, besides that of each. */
 const IN_PHRASE = 0.2;
-/** What the first sentence counts under a title that has half of the query, and one that refers to the one before it. */
+/**
+ * Weight of the first sentence under a title that has half of the query, and of one that refers to the one before it.
+ */
 const FIRST = 1.3;
 const DEPENDENT = 0.6;
 const REFERS_BACK =
   /^(?:\(|(?:this|that|these|those|it|its|they|their|he|she|such|thus|therefore|however|also|either|again|then|so|but|and|or|for example|in this case|in addition|otherwise|similarly|instead|note that|here|it's|setting it)\b)/i;
-/** What a fact counts that was derived from a document, beside the sentences of documents. */
+/** Weight of a fact that was derived from a document, beside the sentences of documents. */
 const DERIVED = 0.6;
 /** Words of the shorter one that two sentences share if they say the same. */
 const SAME = 0.7;
@@ -36,7 +38,7 @@ export interface Quote {
   readonly terms: ReadonlySet<number>;
   readonly titleTerms: ReadonlySet<number>;
   readonly stems: ReadonlySet<string>;
-  /** What the sentence counts by its place, its words side by side, and the text that it is from. */
+  /** Weight of the sentence by its place, its words side by side, and the text that it is from. */
   readonly phrases: number;
   readonly factor: number;
 }

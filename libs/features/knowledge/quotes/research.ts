@@ -154,13 +154,13 @@ export interface FoundQuote {
 }
 
 export interface FoundQuotes {
-  /** That together answer the query best, the best one first. */
+  /** Sentences that together answer the query best, the best one first. */
   readonly quotes: readonly FoundQuote[];
   /** Words of the query that the graph has nothing on. */
   readonly missing: readonly string[];
 }
 
-/** What a graph says on a query, without a process: the sentences that begin a report. Null without the graph. */
+/** The sentences that would begin a report on the query, without a process. Null without the graph. */
 export async function quotesFor(
   knowledge: SearchableGraphs,
   organizationId: EntityId,

@@ -17,7 +17,7 @@ const ROW = /^\s*\|/;
 /** Signs that code has and language has hardly, and how many of the other signs of a sentence they may be. */
 const CODE_SIGNS = /[{}[\]<>()=|&;*\\^~@#$+/!?_]/g;
 const MAX_CODE_SIGNS = 0.15;
-/** What a sentence begins with: neither a small letter nor a mark that belongs to the text before. */
+/** The first character of a sentence: neither a small letter nor a mark that belongs to the text before. */
 const BEGINNING = /^[\p{Lu}\p{Lt}\p{Lo}\p{N}\p{Ps}\p{Pi}"'`$„¿¡]/u;
 const ENDS = '.!?。．｡！？।॥؟…۔։።။។';
 const END = new RegExp(`[${ENDS}]["'\\p{Pe}\\p{Pf}]*$`, 'u');

@@ -41,7 +41,7 @@ function isSameWord(one: string, word: string): boolean {
   return one === word || stemOf(one) === stemOf(word) || (word.length >= MIN_PREFIX && one.startsWith(word));
 }
 
-/** What texts have of the words of a query. */
+/** Counts of the words of a query in texts. */
 export class Terms {
   readonly terms: readonly Term[];
   readonly #weight: number;

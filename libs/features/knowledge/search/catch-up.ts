@@ -98,7 +98,7 @@ export class CatchUps {
     let isKnown = start.revision === -1;
     let page: IndexedEvent[] = [];
     let size = 0;
-    // One page is written while the next one is read.
+    // A page is written while the next one is read.
     let written = Promise.resolve();
     const write = async (): Promise<void> => {
       const events = page;

@@ -30,7 +30,7 @@ const NEXT_ITEM = '(select coalesce(max(item), -1) + 1 from item)';
 type Node = FactsLearned['nodes'][number];
 type Edge = FactsLearned['edges'][number];
 
-/** What a fact says of its node or edge. */
+/** The statement of a fact about its node or edge. */
 interface Content {
   readonly name: string | null;
   readonly summary?: string | null;

@@ -6,11 +6,11 @@ import type { IndexFile } from './index-file.ts';
 import { countInName, countInPassage, countInSummary, visitPostings } from './postings.ts';
 import type { Variant } from './query-terms.ts';
 
-/** What an occurrence is worth, by field. */
+/** Weight of an occurrence, by field. */
 const IN_NAME = 8;
 const IN_SUMMARY = 1;
 const IN_PASSAGE = 1;
-/** What the match of the whole document counts, beside that of the fact. */
+/** Weight of the match of the whole document, beside that of the fact. */
 const DOCUMENT_SHARE = 0.5;
 /** Facts with this many words of a long query count as much as those with all words of a query of this length. */
 const ENOUGH_WORDS = 3;

@@ -135,7 +135,7 @@ export class GraphIndex {
     });
   }
 
-  /** Those that are present, in the order of the ids. */
+  /** The facts that are present, in the order of the ids. */
   facts({ nodes, edges }: FactIds): { readonly nodes: readonly FoundNode[]; readonly edges: readonly FoundEdge[] } {
     return this.#read((columns) => {
       const index = { file: this.#file, columns, point: { revision: columns.revision, timeMs: Infinity } };

@@ -172,7 +172,7 @@ export class ThreadedGraphSearch implements GraphSearch {
     }
   }
 
-  /** One thread per graph, so that its file is open once in this process. */
+  /** A graph has one thread, so that its file is open once in this process. */
   #threadOf(graphId: string): SearchThread {
     let sum = 0;
     for (const character of graphId) sum = (sum * 31 + (character.codePointAt(0) ?? 0)) % 65_537;

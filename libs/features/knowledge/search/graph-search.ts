@@ -19,7 +19,7 @@ export interface GraphSearch {
   past(graphId: EntityId, point: GraphPoint): Promise<PastGraph | null>;
   /** The counts as of a revision of the stream, which belong to its `ETag`. */
   counts(graphId: EntityId, revision: StreamRevision): Promise<GraphCounts>;
-  /** Those nodes and edges that the graph has, in the order of the ids. */
+  /** The nodes and edges that the graph has, in the order of the ids. */
   facts(
     graphId: EntityId,
     ids: FactIds,
@@ -74,7 +74,7 @@ export interface Question {
   readonly limit: number;
   /** Edges that were true at this time; default: now. */
   readonly validAt?: string | undefined;
-  /** What the graph held at this point; default: now. */
+  /** The point at which the graph is searched; default: now. */
   readonly asOf?: GraphPoint | undefined;
 }
 
@@ -90,7 +90,7 @@ export interface PastGraph {
   readonly modified: Timestamp;
 }
 
-/** What the results are ordered by. */
+/** The order of the results. */
 export const RANKINGS = ['newest', 'words', 'words_and_vectors'] as const;
 
 export interface SearchResult {

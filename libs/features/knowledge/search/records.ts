@@ -11,7 +11,7 @@ const MAX_SOURCES = 5;
 /** Of a `Date`. */
 const MAX_TIME_MS = 8.64e15;
 
-/** What a graph is called. */
+/** The names of a graph. */
 export type GraphDescription = Pick<PastGraph, 'name' | 'description'>;
 
 /** Before the first event, the name is empty. */
@@ -125,7 +125,7 @@ function textOrNull(value: unknown): string | null {
   return value === null || value === undefined ? null : String(value);
 }
 
-/** One of each document, that of the best fact first. */
+/** Keeps the best fact of each document, the best document first. */
 function sourcesOf(facts: readonly StatedFact[], bestRow: number): FoundSource[] {
   const sources = new Map<string, FoundSource>();
   for (const { source } of [...facts.filter(({ row }) => row === bestRow), ...facts]) {

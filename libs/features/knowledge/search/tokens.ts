@@ -144,7 +144,7 @@ export function queryWords(query: string): string[] {
 /** A signature or a name with an explanation, as `open(file, mode)` and `Mercury (planet)`: the name, and the details. */
 const DETAILED = /^([^(]*[^(\s])\s*\(([^]*)\)\s*$/;
 
-/** What a name calls its node by, and the details in parentheses that follow it; empty without any. */
+/** The name proper in the name of a node, and the details in parentheses that follow it; empty without any. */
 export function nameParts(name: string): readonly [name: string, details: string] {
   const [, called, details] = DETAILED.exec(name) ?? [];
   return called === undefined || details === undefined ? [name, ''] : [called, details];

@@ -22,7 +22,7 @@ export class VectorMemory {
   readonly #slots = new Map<string, number>();
   /** Rows of texts whose vectors are not in the file, in their order. */
   readonly #waiting = new Map<string, number[]>();
-  /** Those of them that the file has not been asked for. */
+  /** Rows that the file has not been asked for. */
   readonly #added: string[] = [];
   #slotOfRow = new Int32Array();
   #numbers = new Int8Array();

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { notFound, ValidationFailure, type HttpError } from '../errors.ts';
 import { mapIssues, type InputPart, type Refusal } from './issue-mapper.ts';
 
-/** One part of a request is invalid; the error handler adds the errors of the other parts. */
+/** A part of a request is invalid; the error handler adds the errors of the other parts. */
 export class InputRefused extends Error {
   readonly part: InputPart;
   readonly refusal: Refusal;

@@ -16,7 +16,7 @@ export class KafkaWriter {
     return this.#at;
   }
 
-  /** What was written, without a copy. */
+  /** The bytes that were written, without a copy. */
   get written(): Buffer {
     return this.#bytes.subarray(0, this.#at);
   }

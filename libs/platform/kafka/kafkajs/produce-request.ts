@@ -19,7 +19,7 @@ interface TopicData {
   readonly partitions: readonly PartitionData[];
 }
 
-/** What kafkajs passes to its own encoder. */
+/** The arguments that kafkajs passes to its own encoder. */
 export interface ProduceParameters {
   readonly acks: number;
   /** Of the broker, in milliseconds. */

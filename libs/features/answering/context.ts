@@ -4,13 +4,14 @@ import type { ExtractionPool } from '#libs/features/documents/index.ts';
 
 import type { Knowledge } from '#libs/features/knowledge/index.ts';
 
+import type { RealtimeNode } from '#libs/features/realtime/index.ts';
+
 import type { Directory } from '#libs/features/users/index.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { PromptLimits } from '#libs/platform/config/index.ts';
 import type { IdempotencyStore } from '#libs/platform/http/index.ts';
 import type { EventLoopPace, FairSemaphore } from '#libs/platform/lifecycle/index.ts';
-import type { LiveNode } from '#libs/platform/live/index.ts';
 import type { Core } from '#libs/platform/runtime/index.ts';
 
 import type { Invocations } from './decide/invocation.read.ts';
@@ -48,7 +49,7 @@ export interface Prompting
   readonly limits: PromptLimits;
   readonly idempotency: IdempotencyStore;
   readonly realtime: {
-    readonly node: () => LiveNode;
+    readonly node: () => RealtimeNode;
     readonly log: { head(organizationId: EntityId, channelId: EntityId): Promise<ChannelSequence | null> };
   };
 }

@@ -6,9 +6,11 @@ import type { CallerAuthenticator } from '#libs/features/members/index.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
+import { grantFor } from '#libs/platform/entity/index.ts';
 import { notFound, type Principal } from '#libs/platform/http/index.ts';
 import {
   type AccessChange,
+  type ChannelGrant,
   type CheckedKey,
   type Grant,
   type LiveAccess,
@@ -30,7 +32,7 @@ export const grantSchema = z.object({
   takesPart: z.boolean(),
   /** Unix milliseconds; null if the key does not expire. */
   expiresAtMs: z.number().nullable(),
-}) satisfies z.ZodType<Grant>;
+}) satisfies z.ZodType<ChannelGrant>;
 
 /** Participants of channels, from the log or the read model. Throws `store_unavailable` faults. */
 export type ChannelUsers = Pick<Channels, 'usersOf'>;
@@ -43,24 +45,15 @@ const NOT_NEEDED = { ageMs: 0 };
  * @throws HttpError 404 for a channel that the organization does not have
  */
 export async function grantOf(
-  { organizationId, principalType, principalId, keyId, scopes, isMember, expiresAtMs }: Principal,
+  principal: Principal,
   channelId: EntityId,
   channels: ChannelUsers,
-): Promise<Grant> {
+): Promise<ChannelGrant> {
+  const { organizationId, principalType, principalId } = principal;
   const users = await channels.usersOf(organizationId, channelId);
   if (users === null) throw notFound();
   const takesPart = principalType === 'user' && users.has(principalId);
-  return {
-    organizationId,
-    channelId,
-    principalType,
-    principalId,
-    keyId,
-    scopes: [...scopes],
-    isMember,
-    takesPart,
-    expiresAtMs,
-  };
+  return { ...grantFor(principal, channelId), channelId, takesPart };
 }
 
 export interface AccessParts {
@@ -88,13 +81,13 @@ export class SubscriberAccess implements LiveAccess {
    * @returns the grant with the current expiry of its key; null if the key has ended
    * @throws `Fault` `store_unavailable` when that cannot be decided
    */
-  admit(grant: Grant): Grant | null | Promise<Grant | null> {
+  admit(grant: ChannelGrant): ChannelGrant | null | Promise<ChannelGrant | null> {
     if (grant.isMember) return this.#admitMember(grant);
     const key = this.#parts.keys.principal(grant.keyId);
     return key instanceof Promise ? key.then((found) => withExpiryOf(found, grant)) : withExpiryOf(key, grant);
   }
 
-  async #admitMember(grant: Grant): Promise<Grant | null> {
+  async #admitMember(grant: ChannelGrant): Promise<ChannelGrant | null> {
     const key = await this.#parts.keys.principal(grant.keyId);
     const isAdmitted = key !== null && (await this.#parts.members.admission(grant, grant.channelId)) !== null;
     return isAdmitted ? withExpiryOf(key, grant) : null;
@@ -106,7 +99,7 @@ export class SubscriberAccess implements LiveAccess {
     try {
       const [found, admission] = await Promise.all([
         this.#parts.keys.verify(keyId),
-        isMember ? this.#parts.members.admission(grant, channelId) : NOT_NEEDED,
+        isMember && channelId !== null ? this.#parts.members.admission(grant, channelId) : NOT_NEEDED,
       ]);
       if (found === null || admission === null) return 'lost';
       return { expiresAtMs: found.principal.expiresAtMs, ageMs: Math.max(found.ageMs, admission.ageMs) };
@@ -148,7 +141,7 @@ export class SubscriberAccess implements LiveAccess {
   }
 }
 
-function withExpiryOf(key: Principal | null, grant: Grant): Grant | null {
+function withExpiryOf(key: Principal | null, grant: ChannelGrant): ChannelGrant | null {
   if (key === null || key.expiresAtMs === grant.expiresAtMs) return key && grant;
   return { ...grant, expiresAtMs: earliest(key.expiresAtMs, grant.expiresAtMs) };
 }

@@ -1,6 +1,6 @@
 /** Realtime: the frames of a channel over websockets and event streams, and the commands that sockets send. */
 import type { ChannelAccess } from '#libs/features/channels/index.ts';
-import { sequenceOf, type DomainEvent } from '#libs/kernel/event.ts';
+import type { DomainEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import {
   type HttpApp,
@@ -8,12 +8,11 @@ import {
   type Principal,
   RedisIdempotencyStore,
 } from '#libs/platform/http/index.ts';
-import type { EventDescription, Grant, LiveValues, PublishedHeads } from '#libs/platform/live/index.ts';
-import { entityKeys } from '#libs/platform/readmodel/index.ts';
+import type { ChannelGrant, EventDescription, LiveValues } from '#libs/platform/live/index.ts';
 import type { Core } from '#libs/platform/runtime/index.ts';
 
 import { grantOf, SubscriberAccess, type AccessParts, type ChannelUsers } from './access.ts';
-import { ChannelLog, type ChannelEvents } from './channel-log.ts';
+import { channelLog, type ChannelEvents } from './channel-log.ts';
 import { LiveCommands } from './live-commands.ts';
 import { asyncApiRoute, eventStreamRoutes, ticketRoutes } from './realtime.http.ts';
 import { RealtimeNode } from './realtime-node.ts';
@@ -44,19 +43,14 @@ interface RealtimeDeps<State, E extends DomainEvent> {
 
 export function createRealtime<State, E extends DomainEvent>(core: Core, deps: RealtimeDeps<State, E>) {
   const { channelEvents, channels, liveEvents, publicEvents } = deps;
-  const { store, history, redis, readModel, log } = core;
-  const { projection } = channelEvents;
+  const { store, history, redis, log } = core;
   const { authenticator: keys, keyChanges: changes, members } = deps;
   const access = new SubscriberAccess({ keys, changes, channels, members, log });
   /** See `AdmissionOptions`. API keys are not accepted: they are no secrets of browsers. */
-  const grantOfMember = async (principal: Principal, channelId: EntityId): Promise<Grant | null> => {
+  const grantOfMember = async (principal: Principal, channelId: EntityId): Promise<ChannelGrant | null> => {
     if (!principal.isMember || !principal.scopes.has('read')) return null;
     if (!(await members.admits(principal, channelId))) return null;
     return grantOf(principal, channelId, channels);
-  };
-  const heads: PublishedHeads = async (of) => {
-    const revisions = of.map((one) => entityKeys(projection, one.organizationId, one.channelId).revision);
-    return (await readModel.revisions(revisions)).map(sequenceOf);
   };
   const commands = new LiveCommands({
     types: deps.commands,
@@ -65,8 +59,7 @@ export function createRealtime<State, E extends DomainEvent>(core: Core, deps: R
     log,
   });
   const parts = {
-    log: new ChannelLog(store, history, channelEvents),
-    heads,
+    log: channelLog(store, history, channelEvents),
     access,
     values: deps.values,
     commands,
@@ -75,10 +68,10 @@ export function createRealtime<State, E extends DomainEvent>(core: Core, deps: R
   const protocol = { events: liveEvents, commands: commands.types, publicEvents };
   let node: RealtimeNode | undefined;
   /**
-   * One per process: its websockets and its event streams share one subscription to each channel. Its clock starts with
-   * the first call, because other roles must not start it.
+   * One per process: its websockets and its event streams share one subscription to each channel. The first call starts the
+   * clock and the checks of access, which other roles must not start.
    */
-  const theNode = (): RealtimeNode => (node ??= new RealtimeNode(core, parts));
+  const theNode = (): RealtimeNode => (node ??= new RealtimeNode(core.live(), parts));
   const streamRoutes = (app: HttpApp): void => eventStreamRoutes(app, { node: theNode(), channels });
   return {
     ...parts,

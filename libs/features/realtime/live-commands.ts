@@ -19,7 +19,7 @@ import {
   ValidationFailure,
 } from '#libs/platform/http/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
-import type { Grant } from '#libs/platform/live/index.ts';
+import type { ChannelGrant } from '#libs/platform/live/index.ts';
 
 import type { SubscriberAccess } from './access.ts';
 import { faultsOf, type CommandFrame, type ErrorDetail } from './frames.ts';
@@ -84,7 +84,7 @@ export class LiveCommands {
     return [...this.#types.values()];
   }
 
-  async run(grant: Grant, command: LiveCommand, session: CommandingSession): Promise<LiveCommandOutcome> {
+  async run(grant: ChannelGrant, command: LiveCommand, session: CommandingSession): Promise<LiveCommandOutcome> {
     try {
       // As strict as a request over REST: the socket of a revoked key may still be open.
       if ((await this.#parts.access.admit(grant)) === null) throw unauthorized();
@@ -95,7 +95,7 @@ export class LiveCommands {
     }
   }
 
-  #run(grant: Grant, command: LiveCommand, session: CommandingSession): Promise<StreamRevision | null> {
+  #run(grant: ChannelGrant, command: LiveCommand, session: CommandingSession): Promise<StreamRevision | null> {
     const type = this.#types.get(command.type);
     if (type === undefined) {
       const known = [...this.#types.keys()].join(', ');
@@ -153,7 +153,7 @@ export class LiveCommands {
 
 function requestOf(
   type: LiveCommandType,
-  { organizationId, channelId, principalType, principalId, keyId, scopes, isMember }: Grant,
+  { organizationId, channelId, principalType, principalId, keyId, scopes, isMember }: ChannelGrant,
   { id, data }: LiveCommand,
   session: CommandingSession,
 ): Request {

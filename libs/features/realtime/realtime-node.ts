@@ -1,28 +1,42 @@
-import { newId } from '#libs/kernel/ids.ts';
-import { LiveNode, type LiveNodeParts, type LivePlatform } from '#libs/platform/live/index.ts';
+import { type EntityId, newId } from '#libs/kernel/ids.ts';
+import type { LiveNode, LiveSource, LiveStream } from '#libs/platform/live/index.ts';
 
 import type { SubscriberAccess } from './access.ts';
 import type { LiveCommands } from './live-commands.ts';
 
-export interface RealtimeParts extends LiveNodeParts {
+export interface RealtimeParts extends LiveSource {
   readonly access: Pick<SubscriberAccess, 'admit' | 'check' | 'usersOf' | 'onChange'>;
   readonly commands: Pick<LiveCommands, 'run'>;
 }
 
 const MAX_SHARED_SCOPES = 100;
 
-/** The subscribers of this process, and what its websockets need besides: tickets are admitted, and commands run. */
-export class RealtimeNode extends LiveNode {
+/** The channels that clients of this process follow, and what its websockets need besides: tickets are admitted, and commands run. */
+export class RealtimeNode {
   readonly id = newId();
+  readonly live: LiveNode;
   readonly access: RealtimeParts['access'];
   readonly commands: RealtimeParts['commands'];
+  /** Channels. */
+  readonly source: LiveSource;
   readonly #scopes = new Map<string, readonly string[]>();
   #sessions = 0;
 
-  constructor(platform: LivePlatform, parts: RealtimeParts, tickMs?: number) {
-    super(platform, parts, tickMs);
-    this.access = parts.access;
-    this.commands = parts.commands;
+  constructor(live: LiveNode, { log, values = [], access, commands }: RealtimeParts) {
+    this.live = live;
+    this.source = { log, values };
+    this.access = access;
+    this.commands = commands;
+    live.guard(access);
+  }
+
+  /** See `LiveStreams.open`. */
+  open(organizationId: EntityId, channelId: EntityId): Promise<LiveStream | null> {
+    return this.live.streams.open(this.source, { organizationId, id: channelId });
+  }
+
+  openOne(organizationId: EntityId, channelId: EntityId): LiveStream | null {
+    return this.live.streams.openOne(this.source, { organizationId, id: channelId });
   }
 
   /** A number that identifies a session within this node. */
@@ -36,5 +50,10 @@ export class RealtimeNode extends LiveNode {
     const known = this.#scopes.get(name);
     if (known === undefined && this.#scopes.size < MAX_SHARED_SCOPES) this.#scopes.set(name, scopes);
     return known ?? scopes;
+  }
+
+  /** See `LiveNode.stop`. */
+  stop(): Promise<void> {
+    return this.live.stop();
   }
 }

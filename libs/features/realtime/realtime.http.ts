@@ -1,33 +1,28 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 
-import { Fault } from '#libs/kernel/faults.ts';
+import { openLiveStream, sendEventStream } from '#libs/platform/entity/index.ts';
 import {
-  beginEventStream,
   eventStreamQuery,
   eventStreamResponse,
   type HttpApp,
   HttpError,
   idParam,
   JSON_TYPE,
-  lastSeenSequence,
   MEMBER_SCOPES,
-  notFound,
   OF_CHANNEL,
   refuseIfMatch,
-  requireEventStreams,
-  sendEventStreamHead,
   sendJson,
-  sequenceNotReached,
   text,
   shownTime,
 } from '#libs/platform/http/index.ts';
 
-import { EventStream, type Grant, type LiveNode, type LiveStream } from '#libs/platform/live/index.ts';
+import { type ChannelGrant, EventStream, type LiveStream } from '#libs/platform/live/index.ts';
 
 import { grantOf, type ChannelUsers } from './access.ts';
 import { asyncApiDocument, type DescribedProtocol } from './asyncapi.ts';
 import { include, maskOf } from './frames.ts';
+import type { RealtimeNode } from './realtime-node.ts';
 import type { Tickets } from './tickets.ts';
 
 const params = z.object({ id: idParam('Id of the channel') });
@@ -113,12 +108,10 @@ const querystring = z.object({
   }).optional(),
 });
 
-type StreamRequest = FastifyRequest<WithId & { Querystring: z.output<typeof querystring> }>;
-
 /** Declares the event stream of a channel, and the answer of a websocket's address to requests without an upgrade. */
 export function eventStreamRoutes(
   app: HttpApp,
-  { node, channels }: { readonly node: LiveNode; readonly channels: ChannelUsers },
+  { node, channels }: { readonly node: RealtimeNode; readonly channels: ChannelUsers },
 ): void {
   app.get(
     '/api/v1/channels/:id/events',
@@ -136,7 +129,20 @@ export function eventStreamRoutes(
         response: eventStreamResponse,
       },
     },
-    (request, reply) => openEventStream(request, reply, node, channels),
+    (request, reply) => {
+      let grant: ChannelGrant;
+      const open = async (after: number | undefined): Promise<LiveStream> => {
+        grant = await grantOf(request.principal, request.params.id, channels);
+        return openLiveChannel(node, grant, after);
+      };
+      const included = request.query.include?.split(',').map((word) => include.parse(word)) ?? [];
+      return sendEventStream(
+        request,
+        reply,
+        open,
+        (stream) => new EventStream(node.live, { grant, stream, include: maskOf(included) }, reply.raw),
+      );
+    },
   );
 
   app.get('/api/v1/channels/:id/websocket', { config: { public: true }, schema: { hide: true, params } }, () => {
@@ -144,47 +150,11 @@ export function eventStreamRoutes(
   });
 }
 
-async function openEventStream(
-  request: StreamRequest,
-  reply: FastifyReply,
-  node: LiveNode,
-  channels: ChannelUsers,
-): Promise<FastifyReply> {
-  requireEventStreams(request);
-  const after = lastSeenSequence(request, request.query.after);
-  const grant = await grantOf(request.principal, request.params.id, channels);
-  const channel = await openLiveChannel(node, grant, after);
-  if (reply.raw.destroyed) return reply.hijack();
-  const position = after ?? channel.head;
-  // The only response after which a browser does not reconnect.
-  if (channel.hasEnded && position >= channel.head) return reply.code(204).send();
-  if (request.method === 'HEAD') return sendEventStreamHead(reply);
-  beginEventStream(reply);
-  const included = request.query.include?.split(',').map((word) => include.parse(word)) ?? [];
-  new EventStream(node, { grant, channel, include: maskOf(included) }, reply.raw).open(position);
-  return reply;
-}
-
-/**
- * The channel of an event stream that begins after a sequence. A subscriber must join it in the same turn of the event loop.
- *
- * @throws HttpError 404; ValidationFailure 422 for a sequence beyond the channel's end; StreamGone; `Fault` `stopping`
- */
-export async function openLiveChannel(
-  node: LiveNode,
-  { organizationId, channelId }: Pick<Grant, 'organizationId' | 'channelId'>,
+/** See `openLiveStream`. */
+export function openLiveChannel(
+  { live, source }: RealtimeNode,
+  { organizationId, channelId }: ChannelGrant,
   after: number | undefined,
 ): Promise<LiveStream> {
-  if (node.isStopping) throw stopping();
-  const channel = await node.channels.open(organizationId, channelId);
-  if (channel === null) throw notFound();
-  if (after !== undefined && !(await channel.reaches(after))) throw sequenceNotReached(after);
-  if (after !== undefined) await channel.refuseDeleted(after);
-  // Meanwhile the node may have stopped, or the channel been closed.
-  if (node.isStopping || !channel.isOpen) throw stopping();
-  return channel;
-}
-
-function stopping(): Fault {
-  return new Fault('stopping', 'This process is stopping', { retryAfterSeconds: 2 });
+  return openLiveStream(live, source, { organizationId, id: channelId }, after);
 }

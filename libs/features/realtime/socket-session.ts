@@ -2,7 +2,7 @@ import { Fault } from '#libs/kernel/faults.ts';
 import {
   CLOSE,
   type CloseCode,
-  type Grant,
+  type ChannelGrant,
   HEARTBEAT_MS,
   type LiveStream,
   Subscriber,
@@ -34,7 +34,7 @@ const MINUTE = 60;
  * sent its `resume`, then `following` the channel.
  */
 export class SocketSession extends Subscriber implements ConnectionOwner {
-  grant: Grant;
+  grant: ChannelGrant;
   readonly #number: number;
   readonly #node: RealtimeNode;
   readonly #connection: Connection;
@@ -52,12 +52,12 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
   #onGone: (() => void) | null = null;
 
   /** The connection must have this as its owner before {@link open} is called. */
-  constructor(node: RealtimeNode, grant: Grant, connection: Connection) {
+  constructor(node: RealtimeNode, grant: ChannelGrant, connection: Connection) {
     super();
     this.#node = node;
     this.grant = grant;
     this.#number = node.nextSession();
-    this.#minuteStart = node.now;
+    this.#minuteStart = node.live.now;
     this.#connection = connection;
   }
 
@@ -84,9 +84,9 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
 
   /** Sends the hello once the channel is open. */
   open(): void {
-    this.#node.add(this);
+    this.#node.live.add(this);
     const { organizationId, channelId } = this.grant;
-    const channel = this.#node.channels.openOne(organizationId, channelId);
+    const channel = this.#node.openOne(organizationId, channelId);
     if (channel === null) void this.#openChannel();
     else this.#greet(channel);
   }
@@ -94,7 +94,7 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
   async #openChannel(): Promise<void> {
     const { organizationId, channelId } = this.grant;
     try {
-      const channel = await this.#node.channels.open(organizationId, channelId);
+      const channel = await this.#node.open(organizationId, channelId);
       if (!this.isOpen) return;
       if (channel === null) this.close(CLOSE.ended, 'There is no such channel');
       else this.#greet(channel);
@@ -106,7 +106,7 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
   #greet(channel: LiveStream): void {
     this.#channel = channel;
     // Shares the strings and scopes with other sessions, to save memory.
-    const { organizationId, channelId } = channel;
+    const { organizationId, id: channelId } = channel;
     this.grant = { ...this.grant, organizationId, channelId, scopes: this.#node.shared(this.grant.scopes) };
     this.#phase = 'greeted';
     channel.keepFor(this);
@@ -119,7 +119,7 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
       heartbeat_ms: HEARTBEAT_MS,
       max_frame_bytes: MAX_CLIENT_FRAME_BYTES,
     });
-    this.#resumeByTick = this.#node.now + RESUME_WAIT_MS / TICK_MS;
+    this.#resumeByTick = this.#node.live.now + RESUME_WAIT_MS / TICK_MS;
     const early = this.#early ?? [];
     this.#early = null;
     for (const message of early) this.#read(message);
@@ -150,7 +150,7 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
   #admit(): boolean {
     if (!this.isOpen) return false;
     this.#isAlive = true;
-    const { now } = this.#node;
+    const { now } = this.#node.live;
     if (now - this.#minuteStart >= MINUTE) {
       this.#frames = 0;
       this.#minuteStart = now;
@@ -174,7 +174,7 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
       case 'resume':
         return this.#resume(frame);
       case 'command':
-        return this.#node.track(this.#run(frame));
+        return this.#node.live.track(this.#run(frame));
     }
   }
 
@@ -218,13 +218,13 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
   }
 
   async #outcome(command: { id: string; type: string; data: unknown }): Promise<LiveCommandOutcome> {
-    if (this.#node.isStopping)
+    if (this.#node.live.isStopping)
       return { ok: false, code: 'stopping', detail: 'This process is stopping', retryAfter: 2 };
     try {
       const session = { id: this.id, hasEnded: this.#channel?.hasEnded === true };
       return await this.#node.commands.run(this.grant, command, session);
     } catch (error) {
-      this.#node.warn(error, 'a command failed');
+      this.#node.live.warn(error, 'a command failed');
       return { ok: false, code: 'internal', detail: 'Internal Server Error' };
     }
   }
@@ -263,12 +263,12 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
   // --- Closing ---
 
   #fail(error: unknown, message: string): void {
-    this.#node.warn(error, message);
+    this.#node.live.warn(error, message);
     this.close(CLOSE.fault, error instanceof Fault ? error.message : 'Internal error');
   }
 
   close(code: CloseCode, reason: string): void {
-    if (this.isOpen) this.#node.metrics.closed(code);
+    if (this.isOpen) this.#node.live.metrics.closed(code);
     this.#isClosing = true;
     this.#leave();
     this.#connection.end(code, reason);
@@ -286,8 +286,8 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
 
   onClosed(code: number): void {
     this.#leave();
-    this.#node.remove(this);
-    if (!this.#isClosing) this.#node.metrics.closed(code);
+    this.#node.live.remove(this);
+    if (!this.#isClosing) this.#node.live.metrics.closed(code);
     this.#onGone?.();
   }
 

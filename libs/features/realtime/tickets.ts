@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { Timestamp } from '#libs/kernel/clock.ts';
 import { FunctionLibrary } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
-import type { Grant } from '#libs/platform/live/index.ts';
+import type { ChannelGrant } from '#libs/platform/live/index.ts';
 
 import { grantSchema } from './access.ts';
 import { ticketKey } from './tickets.keys.ts';
@@ -52,7 +52,7 @@ export class Tickets {
     this.#functions = new FunctionLibrary(redis, new URL('./lua/tickets.lua', import.meta.url));
   }
 
-  async issue(grant: Grant): Promise<{ readonly value: string; readonly expiresAt: Timestamp }> {
+  async issue(grant: ChannelGrant): Promise<{ readonly value: string; readonly expiresAt: Timestamp }> {
     const value = PREFIX + randomBytes(RANDOM_BYTES).toString('base64url');
     const args = [JSON.stringify(grantSchema.parse(grant)), TICKET_TTL_MS];
     const [reply] = await this.#functions.callAll([{ name: 'parley_ticket_issue_v3', keys: [keyOf(value)], args }]);
@@ -63,7 +63,7 @@ export class Tickets {
   }
 
   /** @returns null for every ticket that is unknown, used or expired, without saying which */
-  async redeem(value: string): Promise<Grant | null> {
+  async redeem(value: string): Promise<ChannelGrant | null> {
     if (!TICKET.test(value)) return null;
     const stored = await this.#take(keyOf(value));
     return stored === null ? null : grantSchema.parse(JSON.parse(stored));

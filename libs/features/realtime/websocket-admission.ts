@@ -13,7 +13,7 @@ import {
   refuseUpgrade,
   type UpgradeHandler,
 } from '#libs/platform/websocket/index.ts';
-import { CLOSE, type CloseCode, type Grant } from '#libs/platform/live/index.ts';
+import { CLOSE, type CloseCode, type ChannelGrant } from '#libs/platform/live/index.ts';
 
 import { MAX_CLIENT_FRAME_BYTES, PROTOCOL, TICKET_PREFIX, TOKEN_PREFIX } from './protocol.ts';
 import type { RealtimeNode } from './realtime-node.ts';
@@ -27,7 +27,7 @@ const CLOSE_TIMEOUT_MS = 15_000;
 export interface AdmissionOptions {
   readonly tickets: Pick<Tickets, 'redeem'>;
   /** The grant of a caller with a token for a channel; null if it gets none. Throws `store_unavailable` faults. Default: none. */
-  readonly grantOfMember?: (caller: Principal, channelId: string) => Promise<Grant | null>;
+  readonly grantOfMember?: (caller: Principal, channelId: string) => Promise<ChannelGrant | null>;
   /** Origins whose web pages may connect. A request without `Origin` does not come from a web page. */
   readonly origins: readonly string[];
   /** Whether an origin is the server's own: React Native on Android sends that by itself. */
@@ -68,7 +68,12 @@ export class WebsocketAdmission implements UpgradeHandler {
     this.#tickets = tickets;
     this.#origins = new Set(origins);
     this.#isOwnOrigin = isOwnOrigin;
-    this.#refusedOwner = { onText() {}, onBinary() {}, onControl() {}, onClosed: (code) => node.metrics.closed(code) };
+    this.#refusedOwner = {
+      onText() {},
+      onBinary() {},
+      onControl() {},
+      onClosed: (code) => node.live.metrics.closed(code),
+    };
   }
 
   serves(path: string): boolean {
@@ -77,7 +82,7 @@ export class WebsocketAdmission implements UpgradeHandler {
 
   /** Checks in this order: is the node stopping, origin and version, the ticket, its key. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    if (this.#node.isStopping) return refuseForNow(socket);
+    if (this.#node.live.isStopping) return refuseForNow(socket);
     const arrival: Arrival = {
       request,
       socket,
@@ -96,17 +101,17 @@ export class WebsocketAdmission implements UpgradeHandler {
   }
 
   async #admit(arrival: Arrival): Promise<void> {
-    let grant: Grant | null;
+    let grant: ChannelGrant | null;
     try {
       grant = await this.#grantOf(arrival);
       // The key may have ended since the ticket was issued.
       if (grant !== null) grant = await this.#node.access.admit(grant);
     } catch (error) {
       if (error instanceof HttpError && error.status === 429) return refuseLookUp(arrival.socket, error);
-      if (!(error instanceof Fault)) this.#node.warn(error, 'a ticket could not be redeemed');
+      if (!(error instanceof Fault)) this.#node.live.warn(error, 'a ticket could not be redeemed');
       return refuseForNow(arrival.socket);
     }
-    if (this.#node.isStopping) return refuseForNow(arrival.socket);
+    if (this.#node.live.isStopping) return refuseForNow(arrival.socket);
     if (grant === null || grant.channelId !== arrival.channelId) {
       return this.#refuse(arrival, CLOSE.refused, NO_TICKET);
     }
@@ -119,7 +124,7 @@ export class WebsocketAdmission implements UpgradeHandler {
     });
   }
 
-  async #grantOf({ request, ticket, token, channelId }: Arrival): Promise<Grant | null> {
+  async #grantOf({ request, ticket, token, channelId }: Arrival): Promise<ChannelGrant | null> {
     if (ticket !== null) return this.#tickets.redeem(ticket);
     const caller = token === null ? null : await authenticateUpgrade(request, token);
     return (caller && (await this.#grantOfMember?.(caller, channelId))) ?? null;

@@ -10,13 +10,17 @@ import {
   type CommandResult,
   type CommandStores,
 } from '#libs/platform/commands/index.ts';
+import type { LiveSource } from '#libs/platform/live/index.ts';
 import {
   type Document,
   type DocumentPage,
   type EntityReader,
+  type EntityRef,
+  foldedBefore,
   type HistoryPoint,
   type ListPage,
   type StatePage,
+  StreamFrames,
 } from '#libs/platform/readmodel/index.ts';
 import { foldUntil } from '#libs/platform/streams/index.ts';
 
@@ -77,6 +81,8 @@ export interface SharedStream<State, E extends DomainEvent> {
 export class Entities<State extends AnyState, E extends DomainEvent, F extends Facets> {
   readonly type: EntityType<State, E, F>;
   readonly eventStreams: EventStreams | undefined;
+  /** The events of the entities, for their event streams. */
+  readonly source: LiveSource;
   readonly #runner: EntityRunner<State, E>;
   readonly #store: EntityCore['store'];
   readonly #reader: EntityReader;
@@ -87,6 +93,8 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
     this.#store = core.store;
     this.#reader = core.reader;
     this.eventStreams = core.eventStreams;
+    const log = new StreamFrames(core.store, type.projection, (of, next) => this.#stateBefore(of, next));
+    this.source = { log, continues: true };
     this.#part = shared?.part;
     const revisionOf = (state: State) => entityOf(state)?.changedRevision ?? null;
     this.#runner = shared?.runner ?? new CommandHandler(type.projection, core, revisionOf, core.commandOptions);
@@ -212,6 +220,14 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
     if (past === null) throw new RangeError(`more than ${MAX_PAST_EVENTS} events happened until then`);
     const entity = entityOf(past.state);
     return entity === null || isDeleted(entity) ? null : entity;
+  }
+
+  /** The state that the frame of an event needs. */
+  async #stateBefore({ organizationId, id }: EntityRef, next: StreamRevision): Promise<State> {
+    const { projection, hasPlainFrames } = this.type;
+    if (hasPlainFrames === true) return projection.fold.initialState;
+    const fold = (): Promise<State> => foldedBefore(this.#store, projection, id, next);
+    return this.eventStreams === undefined ? fold() : this.eventStreams.folds.run(fold, { group: organizationId });
   }
 
   #list(organizationId: EntityId, filter: FilterOf<F>) {

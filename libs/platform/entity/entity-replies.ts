@@ -5,29 +5,24 @@ import type { DomainEvent } from '#libs/kernel/event.ts';
 import { faultAfterWrite } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import {
-  beginEventStream,
   commandContext,
   etagOf,
   invalid,
-  lastSeenSequence,
   notFound,
   notModified,
   openPage,
   type PageQuery,
   readPast,
-  requireEventStreams,
-  sendEventStreamHead,
   sendJson,
   sendPage,
-  sequenceNotReached,
   setPosition,
 } from '#libs/platform/http/index.ts';
-import { headOf, type HistoryPoint, refuseDeleted } from '#libs/platform/readmodel/index.ts';
+import type { HistoryPoint } from '#libs/platform/readmodel/index.ts';
 import { streamName } from '#libs/platform/streams/index.ts';
 
-import { EntityEventStream } from './entity-event-stream.ts';
 import type { AnyState, EntityOf, Facets, FilterOf } from './entity.ts';
 import type { Entities, EntityResult, NotFound } from './entities.ts';
+import type { EventStreamRequest } from './event-streams.ts';
 
 /** The error that each reason of a rejection is answered with. A reason without one is a type error. */
 export type RejectionErrors<R extends Rejection> = {
@@ -159,38 +154,17 @@ export class EntityReplies<
    * @throws HttpError 404, 406, 429; ValidationFailure; `Fault` `store_unavailable`
    */
   async sendEvents(
-    request: FastifyRequest & { readonly query: { readonly after?: number | undefined } },
+    request: EventStreamRequest,
     reply: FastifyReply,
     organizationId: EntityId,
     id: EntityId,
   ): Promise<FastifyReply> {
-    requireEventStreams(request);
-    const after = lastSeenSequence(request, request.query.after);
-    const { type, eventStreams } = this.#entities;
+    const { type, eventStreams, source } = this.#entities;
     if (eventStreams === undefined) throw new TypeError(`no event streams are open for ${type.category}`);
-    const found = await this.#entities.find(organizationId, id);
-    if (found === null) throw notFound();
-    const entity = { category: type.category, organizationId, id };
-    const stream = new EntityEventStream(eventStreams, type, entity, request);
-    let hasBegun = false;
-    try {
-      await stream.listening();
-      // After the subscription, so that no event is between the two.
-      const head = await headOf(eventStreams.parts.store, entity);
-      if (head === null) throw notFound();
-      if (after !== undefined && after > head) throw sequenceNotReached(after);
-      const position = after ?? head;
-      await refuseDeleted(eventStreams.parts.store, entity, position, head);
-      // The only response after which a browser does not reconnect.
-      if (type.isEnded?.(found) === true && position >= head) return reply.code(204).send();
-      if (request.method === 'HEAD') return sendEventStreamHead(reply);
-      beginEventStream(reply);
-      stream.begin(reply.raw, position, head);
-      hasBegun = true;
-      return reply;
-    } finally {
-      if (!hasBegun) stream.stop();
-    }
+    const admit = async (): Promise<void> => {
+      if ((await this.#entities.find(organizationId, id)) === null) throw notFound();
+    };
+    return eventStreams.send(request, reply, { source, of: { organizationId, id }, admit });
   }
 
   /** Decides a command on the entity that `id` in the path names, and answers with it. @throws as {@link accepted} */

@@ -1,65 +1,136 @@
-import { HttpError, ConcurrencyLimit } from '#libs/platform/http/index.ts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+import { Fault } from '#libs/kernel/faults.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import {
+  beginEventStream,
+  HttpError,
+  lastSeenSequence,
+  notFound,
+  ConcurrencyLimit,
+  type Principal,
+  requireEventStreams,
+  sendEventStreamHead,
+  sequenceNotReached,
+} from '#libs/platform/http/index.ts';
 import { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
-import type { EventStore } from '#libs/platform/eventstore/index.ts';
-import type { TopicSubscriptions } from '#libs/platform/redis/index.ts';
-import type { Metrics } from '#libs/platform/telemetry/index.ts';
+import {
+  CLOSE,
+  EntityEventStream,
+  type EventStream,
+  type Grant,
+  type LiveNode,
+  type LiveSource,
+  type LiveStream,
+  type StreamRef,
+} from '#libs/platform/live/index.ts';
 
-const TICK_MS = 1_000;
-/** Reads of the log at a time, for streams that catch up. */
-const CATCHING_UP = 4;
+/** Folds of streams at a time, for event streams that begin: frames may need the state before them. */
+const FOLDS = 4;
 
-export interface EventStreamsParts {
-  readonly store: Pick<EventStore, 'readStream'>;
-  readonly topics: Pick<TopicSubscriptions, 'subscribe'>;
-  readonly log: { warn(fields: object, message: string): void };
-  readonly metrics: Pick<Metrics, 'observedGauge'>;
-}
-
-/** A stream that is open. Called every second. */
-interface Ticking {
-  onTick(ticks: number): void;
-}
-
-/** The open event streams of entities in this process: their number is bounded, and they share one clock. */
+/** The event streams of entities in this process, whose number is bounded. */
 export class EventStreams {
-  readonly parts: EventStreamsParts;
-  readonly catchUps = new FairSemaphore({ permits: CATCHING_UP });
-  readonly limit = new ConcurrencyLimit({
+  /** Created by the first event stream: its clock must not start in processes without one. */
+  readonly #node: () => LiveNode;
+  readonly folds = new FairSemaphore({ permits: FOLDS });
+  readonly #limit = new ConcurrencyLimit({
     max: 5_000,
     maxOfKey: 100,
     refusal: () =>
       new HttpError(429, 'too_many_event_streams', 'Too many event streams are open', { 'retry-after': '5' }),
   });
-  readonly #open = new Set<Ticking>();
-  #ticks = 0;
-  #clock: NodeJS.Timeout | undefined;
 
-  constructor(parts: EventStreamsParts) {
-    this.parts = parts;
-    parts.metrics.observedGauge(
-      'entity_event_streams',
-      'Open event streams of single entities, such as crawls',
-      () => this.#open.size,
-    );
+  constructor(node: () => LiveNode) {
+    this.#node = node;
   }
 
-  /** Ticks of the clock so far. */
-  get now(): number {
-    return this.#ticks;
+  /**
+   * Answers with the events of an entity.
+   *
+   * @param admit called before the stream is opened. @throws HttpError
+   * @throws as {@link sendEventStream}; HttpError 429
+   */
+  send(
+    request: EventStreamRequest,
+    reply: FastifyReply,
+    { source, of, admit }: { readonly source: LiveSource; readonly of: StreamRef; readonly admit: () => Promise<void> },
+  ): Promise<FastifyReply> {
+    const { principal, memberChannel, server } = request;
+    const node = this.#node();
+    const open = async (after: number | undefined): Promise<LiveStream> => {
+      await admit();
+      this.#limit.takeUntilEnd(principal.keyId, reply.raw);
+      return openLiveStream(node, source, of, after);
+    };
+    return sendEventStream(request, reply, open, (stream) => {
+      const grant = grantFor(principal, memberChannel);
+      const events = new EntityEventStream(node, { grant, stream, include: 0 }, reply.raw);
+      const onClosing = (): void => events.close(CLOSE.restart, events.reasons.stopping);
+      server.closing.addEventListener('abort', onClosing, { once: true });
+      void events.closed().then(() => server.closing.removeEventListener('abort', onClosing));
+      return events;
+    });
   }
+}
 
-  add(stream: Ticking): void {
-    this.#open.add(stream);
-    this.#clock ??= setInterval(() => {
-      this.#ticks += 1;
-      for (const one of this.#open) one.onTick(this.#ticks);
-    }, TICK_MS).unref();
-  }
+export type EventStreamRequest = FastifyRequest & { readonly query: { readonly after?: number | undefined } };
 
-  remove(stream: Ticking): void {
-    this.#open.delete(stream);
-    if (this.#open.size > 0) return;
-    clearInterval(this.#clock);
-    this.#clock = undefined;
-  }
+/**
+ * Answers with the events of a stream as server-sent events, which continue until the client leaves.
+ *
+ * @param open the stream, as {@link openLiveStream} does
+ * @param subscriberOf called for a stream that has, or may have, events after the client's position
+ * @throws HttpError 406; ValidationFailure; the errors of `open`
+ */
+export async function sendEventStream(
+  request: EventStreamRequest,
+  reply: FastifyReply,
+  open: (after: number | undefined) => Promise<LiveStream>,
+  subscriberOf: (stream: LiveStream) => EventStream,
+): Promise<FastifyReply> {
+  requireEventStreams(request);
+  const after = lastSeenSequence(request, request.query.after);
+  const stream = await open(after);
+  if (reply.raw.destroyed) return reply.hijack();
+  const position = after ?? stream.head;
+  // The only response after which a browser does not reconnect.
+  if (stream.hasEnded && position >= stream.head) return reply.code(204).send();
+  if (request.method === 'HEAD') return sendEventStreamHead(reply);
+  beginEventStream(reply);
+  subscriberOf(stream).open(position);
+  return reply;
+}
+
+/**
+ * A stream for a subscriber that begins after a sequence. It must join the stream in the same turn of the event loop.
+ *
+ * @throws HttpError 404; ValidationFailure 422 for a sequence beyond the end; StreamGone; `Fault` `stopping`
+ */
+export async function openLiveStream(
+  node: LiveNode,
+  source: LiveSource,
+  of: StreamRef,
+  after: number | undefined,
+): Promise<LiveStream> {
+  if (node.isStopping) throw stopping();
+  const stream = await node.streams.open(source, of);
+  if (stream === null) throw notFound();
+  if (after !== undefined && !(await stream.reaches(after))) throw sequenceNotReached(after);
+  if (after !== undefined) await stream.refuseDeleted(after);
+  // Meanwhile the node may have stopped, or the stream been closed.
+  if (node.isStopping || !stream.isOpen) throw stopping();
+  return stream;
+}
+
+function stopping(): Fault {
+  return new Fault('stopping', 'This process is stopping', { retryAfterSeconds: 2 });
+}
+
+/** @param channelId the channel that is followed, or in which a member was admitted */
+export function grantFor(
+  { organizationId, principalType, principalId, keyId, scopes, isMember, expiresAtMs }: Principal,
+  channelId: EntityId | null,
+): Grant {
+  const principal = { organizationId, principalType, principalId, keyId, isMember, expiresAtMs };
+  return { ...principal, channelId, scopes: [...scopes], takesPart: false };
 }

@@ -3,7 +3,7 @@ export { entity, firstWordFacet } from './entity.ts';
 export type { Facets } from './entity.ts';
 export { Entities } from './entities.ts';
 export type { EntityCore, EntityResult, NotFound, SharedStream } from './entities.ts';
-export { EventStreams } from './event-streams.ts';
+export { EventStreams, grantFor, openLiveStream, sendEventStream } from './event-streams.ts';
 export { EntityReplies } from './entity-replies.ts';
 export { declareReads, type ReadRequest } from './reads.http.ts';
 export type { Presentation, RejectionErrors } from './entity-replies.ts';

@@ -24,8 +24,6 @@ declare module 'fastify' {
     publicAddress: PublicAddress;
     /** Aborts when the server begins to close: responses that do not end by themselves must end. */
     closing: AbortSignal;
-    /** Whether a request that was admitted would still be: `null` if not. Throws `store_unavailable` faults. */
-    reauthenticate(request: FastifyRequest): Principal | null | Promise<Principal | null>;
   }
   interface FastifyRequest {
     /** The caller. Throws on a route with `config.public`. */

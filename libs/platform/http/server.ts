@@ -5,7 +5,6 @@ import { bodyMemory } from '#libs/platform/config/index.ts';
 import { refuseUpgrade, type Upgrades } from '#libs/platform/websocket/index.ts';
 import { logRequests } from './access-log.ts';
 import { registerDocumentation, registerOpenApi } from './openapi.ts';
-import { presentedKey } from './auth.ts';
 import { BODY_LIMIT, BodyBudget } from './body-budget.ts';
 import { notFound, replyWithError } from './errors.ts';
 import { parseJsonBody, requirePlainJson } from './json-body.ts';
@@ -159,12 +158,6 @@ function decorate(app: HttpApp, options: HttpServerOptions): void {
   app.decorate('pastReads', new PastReads(options));
   app.decorate('callers', new RecentCallers());
   app.decorate('bodies', new BodyBudget(options.maxBodyBytes ?? bodyMemory()));
-  app.decorate('reauthenticate', async ({ headers: { authorization }, memberChannel }: FastifyRequest) => {
-    const key = presentedKey(authorization);
-    const principal = key === null ? null : await options.authenticator.authenticate(key);
-    if (principal?.isMember !== true || memberChannel === null) return principal;
-    return (await options.access?.admits(principal, memberChannel)) === true ? principal : null;
-  });
   app.decorateRequest('authenticated', null);
   app.decorateRequest('memberChannel', null);
   app.decorateRequest('idempotentRun', null);

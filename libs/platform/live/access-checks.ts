@@ -13,7 +13,7 @@ const MAX_UNVERIFIED_TICKS = 55;
 const ADMITTED_AGE_TICKS = 35;
 
 interface AccessChecksParts {
-  readonly access: Pick<LiveAccess, 'check' | 'usersOf'>;
+  readonly access: () => LiveAccess;
   /** Ticks since the node started. */
   readonly now: () => number;
   readonly onFailure: (error: unknown) => void;
@@ -44,7 +44,9 @@ export class AccessChecks {
   request(subscribers: Iterable<Subscriber>): void {
     const all = [...subscribers];
     this.#keys.request(all);
-    this.#participants.request(all.filter(({ grant }) => grant.principalType === 'user' && !grant.isMember));
+    this.#participants.request(
+      all.filter(({ grant }) => grant.channelId !== null && grant.principalType === 'user' && !grant.isMember),
+    );
   }
 
   /** Closes the subscriber if its time has run out, whether checks get answers or not. */
@@ -63,11 +65,11 @@ export class AccessChecks {
     await Promise.all(
       byKey.values().map(async (own) => {
         const [first] = own;
-        const key = first === undefined ? 'unknown' : await this.#parts.access.check(first.grant);
+        const key = first === undefined ? 'unknown' : await this.#parts.access().check(first.grant);
         if (key === 'unknown') return;
         for (const subscriber of own) {
           if (key === 'lost') {
-            subscriber.close(CLOSE.accessLost, 'Access to the channel was lost');
+            subscriber.close(CLOSE.accessLost, subscriber.reasons.lost);
             continue;
           }
           const { ageMs } = key;
@@ -83,8 +85,8 @@ export class AccessChecks {
     const byChannel = Map.groupBy(subscribers, ({ grant }) => `${grant.organizationId} ${grant.channelId}`);
     await Promise.all(
       byChannel.values().map(async (own) => {
-        const grant = own[0]?.grant;
-        const users = grant && (await this.#parts.access.usersOf(grant.organizationId, grant.channelId));
+        const { organizationId, channelId = null } = own[0]?.grant ?? {};
+        const users = channelId && organizationId && (await this.#parts.access().usersOf(organizationId, channelId));
         if (!users) return;
         for (const subscriber of own) {
           const takesPart = users.has(subscriber.grant.principalId);

@@ -1,9 +1,11 @@
 import type { EntityId } from '#libs/kernel/ids.ts';
 
-/** The permission to follow a channel: its principal may do so as long as its key works. */
+/** The permission to follow a stream: its principal may do so as long as its key works. */
 export interface Grant {
+  /** That of the principal. */
   readonly organizationId: EntityId;
-  readonly channelId: EntityId;
+  /** The channel that is followed, or in which a member was admitted; null for other streams. */
+  readonly channelId: EntityId | null;
   readonly principalType: 'user' | 'service' | 'system';
   readonly principalId: EntityId;
   readonly keyId: EntityId;
@@ -13,6 +15,10 @@ export interface Grant {
   readonly takesPart: boolean;
   /** Unix milliseconds; null if the key does not expire. */
   readonly expiresAtMs: number | null;
+}
+
+export interface ChannelGrant extends Grant {
+  readonly channelId: EntityId;
 }
 
 /** The grants that a change concerns have lost access (`lost`), or must be checked (`doubtful`). */

@@ -1,11 +1,10 @@
 import type { LiveFrame } from './live-frame.ts';
-import { CLOSE } from './close-codes.ts';
 import type { LiveMetrics } from './live.metrics.ts';
 import { LOSSY_BYTES, SLOW_BYTES, type Subscriber } from './subscriber.ts';
 import { wantsValues, type ValueCatchUp } from './value-catch-up.ts';
 
 /**
- * Writes frames to the live subscribers of a channel. The frames of one turn of the event loop are joined once for all
+ * Writes frames to the live subscribers of a stream. The frames of one turn of the event loop are joined once for all
  * subscribers of a group, and are one write for each.
  */
 export class FanOut {
@@ -72,7 +71,7 @@ export class FanOut {
       const { unsentBytes } = subscriber;
       if (unsentBytes <= LOSSY_BYTES) subscriber.allowanceBytes = 0;
       if (unsentBytes > SLOW_BYTES + subscriber.allowanceBytes) {
-        subscriber.close(CLOSE.slow, 'Too slow: connect again and resume');
+        subscriber.onSlow((events[0]?.sequence ?? 1) - 1);
         continue;
       }
       const leaveOut = hasValues && (subscriber.lacksValues || unsentBytes > LOSSY_BYTES);

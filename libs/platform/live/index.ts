@@ -1,5 +1,12 @@
 /** Frames of events and of ephemeral values, their transport between processes, and messages for other teams. */
-export { type AccessChange, type CheckedKey, earliest, type Grant, type LiveAccess } from './access.ts';
+export {
+  type AccessChange,
+  type ChannelGrant,
+  type CheckedKey,
+  earliest,
+  type Grant,
+  type LiveAccess,
+} from './access.ts';
 export { CLOSE, type CloseCode } from './close-codes.ts';
 export { endsOf } from './entity-watch.ts';
 export { EphemeralValues } from './ephemeral-values.ts';
@@ -17,12 +24,12 @@ export {
 } from './frames.ts';
 export type { EventContent, EventDescription, EventFrame, LiveValue, LiveValues, Represented } from './frames.ts';
 export { decodeLiveMessage, encodeEvent, encodeHead, encodeValue, joinLines } from './live-message.ts';
-export { EventStream } from './event-stream.ts';
-export type { FramesOptions, FrameSource } from './frame-source.ts';
+export { EntityEventStream, EventStream } from './event-stream.ts';
+export type { FramesOptions, FrameSource, LiveSource } from './frame-source.ts';
 export type { LiveFrame } from './live-frame.ts';
-export { LiveNode, type LiveNodeParts, type LivePlatform } from './live-node.ts';
-export type { LiveStream } from './live-stream.ts';
-export type { LiveLog, PublishedHeads } from './live-streams.ts';
+export { LiveNode } from './live-node.ts';
+export type { LiveStream, StreamRef } from './live-stream.ts';
+export type { PublishedHeads } from './live-streams.ts';
 export { HEARTBEAT_MS, Subscriber, TICK_MS } from './subscriber.ts';
 export { channelTopic, entityTopic } from './live.keys.ts';
 export { PUBLIC_TYPE_PREFIX, publicEvents, publicMessageHeaders, PublicMessages } from './public-events.ts';

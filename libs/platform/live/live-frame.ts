@@ -1,13 +1,16 @@
 import type { ChannelSequence } from '#libs/kernel/event.ts';
-import { FRAME_FLAG, withoutData } from './frames.ts';
+import { FRAME_FLAG, frameType, withoutData } from './frames.ts';
 import { payloadOf, textFrame } from '#libs/platform/websocket/index.ts';
 
-export type FrameFormat = 'websocket' | 'event-stream';
+/** The lines of a typed event stream name the type of each event. */
+export type FrameFormat = 'websocket' | 'event-stream' | 'typed-event-stream';
+
+const END = Buffer.from('\n\n');
 
 /** Frames with one of these flags are sent only to subscribers that include them; see `resume.include`. */
 const OPTIONAL = FRAME_FLAG.nested | FRAME_FLAG.incomplete | FRAME_FLAG.ephemeral;
 
-/** A frame of a channel, encoded once for all subscribers. Copies the JSON. */
+/** A frame of a stream, encoded once for all subscribers. Copies the JSON. */
 export class LiveFrame {
   /** Null for a value, which is not part of the sequence. */
   readonly sequence: ChannelSequence | null;
@@ -41,7 +44,11 @@ export class LiveFrame {
     const hidden = (this.flags & OPTIONAL & ~include) !== 0;
     if (hidden && this.sequence === null) return null;
     const frame = hidden ? this.#bare() : this.#whole;
-    return format === 'websocket' ? frame : serverSentEvent(this.sequence, payloadOf(frame));
+    if (format === 'websocket') return frame;
+    const id = this.sequence === null ? '' : `id: ${this.sequence}\n`;
+    const type = format === 'typed-event-stream' ? `event: ${frameType(this.json)}\n` : '';
+    // The JSON has no line breaks, so it is one `data` line. A value has no id: the browser keeps that of the last event.
+    return Buffer.concat([Buffer.from(`${id}${type}data: `), payloadOf(frame), END]);
   }
 
   #bare(): Buffer {
@@ -54,15 +61,6 @@ export function liveFrames(
   page: readonly { readonly sequence: ChannelSequence; readonly flags: number; readonly json: string }[],
 ): LiveFrame[] {
   return page.map(({ sequence, flags, json }) => new LiveFrame(sequence, flags, json));
-}
-
-const DATA = Buffer.from('data: ');
-const END = Buffer.from('\n\n');
-
-/** The JSON has no line breaks, so it is one `data` line. A value has no id: the browser keeps that of the last event. */
-function serverSentEvent(sequence: ChannelSequence | null, payload: Buffer): Buffer {
-  const id = sequence === null ? [] : [Buffer.from(`id: ${sequence}\n`)];
-  return Buffer.concat([...id, DATA, payload, END]);
 }
 
 /** The frames of a subscriber, joined; null if it receives none of them. */

@@ -12,64 +12,71 @@ import { LiveStreams, type LiveLog, type LiveStreamsOptions } from './live-strea
 import { liveMetrics, type LiveMetrics } from './live.metrics.ts';
 import { TICK_MS, type Subscriber } from './subscriber.ts';
 
-export interface LiveNodeParts extends Pick<LiveStreamsOptions, 'log' | 'heads' | 'values'> {
-  readonly access: LiveAccess;
+export interface LiveNodeOptions extends Pick<LiveStreamsOptions, 'heads'> {
   /** Limit of the memory of kept frames. Default: {@link MAX_KEPT_BYTES}. */
   readonly maxKeptBytes?: number;
 }
 
 /** The clients of stores and the logs that the subscribers of a process share. */
 export interface LivePlatform {
-  readonly topics: TopicSubscriptions;
+  readonly topics: Pick<TopicSubscriptions, 'subscribe'>;
   readonly log: LiveLog;
   readonly metrics: Metrics;
 }
 
 const ACCESS_TICKS = 20;
 const FLUSH_MS = 5_000;
+const UNGUARDED: LiveAccess = {
+  check: async () => 'unknown',
+  usersOf: async () => null,
+  onChange: () => () => undefined,
+};
 
 /**
- * The subscribers of this process, websockets and event streams, with their channels, one clock that ticks every second,
+ * The subscribers of this process, websockets and event streams, with what they follow, one clock that ticks every second,
  * and the shutdown. One per process.
  */
 export class LiveNode {
-  readonly channels: LiveStreams;
+  readonly streams: LiveStreams;
   readonly metrics: LiveMetrics;
   readonly #frames: FrameMemory;
   readonly #log: LiveLog;
   readonly #subscribers = new Set<Subscriber>();
-  readonly #open: Record<FrameFormat, number> = { websocket: 0, 'event-stream': 0 };
+  readonly #open: Record<FrameFormat, number> = { websocket: 0, 'event-stream': 0, 'typed-event-stream': 0 };
   readonly #checks: AccessChecks;
   /** Subscribers that were never checked. */
   readonly #unchecked = new Set<Subscriber>();
   readonly #running = new Set<Promise<unknown>>();
   readonly #clock: NodeJS.Timeout;
-  readonly #unsubscribe: () => void;
+  #access: LiveAccess = UNGUARDED;
+  #unsubscribe = (): void => undefined;
   #ticks = 0;
   #stopping: Promise<void> | undefined;
 
   /** @param tickMs lets tests run the clock, and all times counted in ticks, faster */
-  constructor(platform: LivePlatform, parts: LiveNodeParts, tickMs = TICK_MS) {
-    const { access, log, heads, values, maxKeptBytes } = parts;
+  constructor(platform: LivePlatform, { heads, maxKeptBytes }: LiveNodeOptions, tickMs = TICK_MS) {
     this.#frames = new FrameMemory(maxKeptBytes);
     this.#log = platform.log;
     this.metrics = liveMetrics(platform.metrics);
     this.#checks = new AccessChecks({
-      access,
+      access: () => this.#access,
       now: () => this.#ticks,
       onFailure: (error) => this.warn(error, 'access could not be checked'),
     });
-    this.channels = new LiveStreams(platform, {
-      log,
+    this.streams = new LiveStreams(platform, {
       heads,
-      values,
       frames: this.#frames,
       metrics: this.metrics,
-      onAccessChange: (channel) => this.#checks.request(channel.subscribers()),
+      onAccessChange: (stream) => this.#checks.request(stream.subscribers()),
     });
-    this.#unsubscribe = access.onChange((change) => this.#onAccessChange(change));
     this.#clock = setInterval(() => this.#tick(), tickMs);
     this.#clock.unref();
+  }
+
+  /** Decides from now on whether subscribers keep their access. Without it, none of them does for long. */
+  guard(access: LiveAccess): void {
+    this.#access = access;
+    this.#unsubscribe = access.onChange((change) => this.#onAccessChange(change));
   }
 
   /** Seconds since the node started. */
@@ -99,7 +106,7 @@ export class LiveNode {
   #onAccessChange({ kind, concerns }: AccessChange): void {
     const concerned = [...this.#subscribers].filter(({ grant }) => concerns(grant));
     if (kind === 'doubtful') return this.#checks.request(concerned);
-    for (const subscriber of concerned) subscriber.close(CLOSE.accessLost, 'Access to the channel was lost');
+    for (const subscriber of concerned) subscriber.close(CLOSE.accessLost, subscriber.reasons.lost);
   }
 
   /** The shutdown waits for this work. */
@@ -124,15 +131,15 @@ export class LiveNode {
     const abort = new AbortController();
     const late = delay(FLUSH_MS, undefined, { signal: abort.signal }).catch(() => undefined);
     await Promise.race([Promise.allSettled(this.#running), late]);
-    this.channels.flush();
+    this.streams.flush();
     const all = [...this.#subscribers];
-    for (const subscriber of all) subscriber.close(CLOSE.restart, 'This process is stopping: connect again and resume');
+    for (const subscriber of all) subscriber.close(CLOSE.restart, subscriber.reasons.stopping);
     await Promise.race([Promise.all(all.map((subscriber) => subscriber.closed())), late]);
     abort.abort();
     for (const subscriber of this.#subscribers) subscriber.destroy();
     clearInterval(this.#clock);
     this.#unsubscribe();
-    this.channels.close();
+    this.streams.close();
   }
 
   #tick(): void {
@@ -142,11 +149,12 @@ export class LiveNode {
       subscriber.onTick(this.#ticks);
       this.#checks.expire(subscriber, nowMs);
     }
-    this.channels.tick();
+    this.streams.tick();
     this.#checks.request(this.#ticks % ACCESS_TICKS === 0 ? this.#subscribers : this.#unchecked);
     this.#unchecked.clear();
     for (const form of ['websocket', 'event-stream'] as const) this.metrics.subscribers.set(this.#open[form], { form });
-    this.metrics.channels.set(this.channels.size);
+    this.metrics.entityStreams.set(this.#open['typed-event-stream']);
+    this.metrics.channels.set(this.streams.size);
     this.metrics.keptBytes.set(this.#frames.bytes);
     this.metrics.evicted.add({}, this.#frames.takeEvicted());
   }

@@ -3,27 +3,32 @@ import { storeUnavailable, StreamGone } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { backoffMs, within } from '#libs/platform/lifecycle/index.ts';
 import { decodeLiveMessage } from './live-message.ts';
-import { FRAME_FLAG, type LiveValues } from './frames.ts';
-import { channelTopic } from './live.keys.ts';
+import { FRAME_FLAG } from './frames.ts';
+import { entityTopic } from './live.keys.ts';
 import type { TopicSubscription, TopicSubscriptions } from '#libs/platform/redis/index.ts';
 
 import { LiveFrame, liveFrames } from './live-frame.ts';
 import { EventBuffer } from './event-buffer.ts';
 import { FanOut } from './fan-out.ts';
 import type { FrameMemory } from './frame-memory.ts';
+import type { FrameSource, LiveSource } from './frame-source.ts';
 import { CLOSE } from './close-codes.ts';
 import { replay, type ReplayedStream, type ReplaySource } from './replay.ts';
 import type { Subscriber } from './subscriber.ts';
 import { ValueCatchUp } from './value-catch-up.ts';
 
+export interface StreamRef {
+  readonly organizationId: EntityId;
+  readonly id: EntityId;
+}
+
 export interface LiveStreamParts extends ReplaySource {
-  readonly topics: TopicSubscriptions;
-  readonly values: readonly LiveValues[];
+  readonly topics: Pick<TopicSubscriptions, 'subscribe'>;
   readonly frames: FrameMemory;
   /** The topic is received again after an interruption: messages may have been missed. */
   onResubscribed(): void;
   /** An event has changed who may subscribe. */
-  onAccessChange(channel: LiveStream): void;
+  onAccessChange(stream: LiveStream): void;
 }
 
 const SUBSCRIBE_TIMEOUT_MS = 5_000;
@@ -34,14 +39,15 @@ const BUSY_BYTES = 256 * 1024;
 const BUSY_WAIT_MS = 1_000;
 
 /**
- * A channel with its subscribers in this process. Receives the channel's topic, and fills gaps from the log.
+ * A stream with its subscribers in this process. Receives the stream's topic, and fills gaps from the log.
  *
  * Guarantees: a subscriber receives every event after its position, once and in order, whatever pub/sub loses,
  * duplicates or reorders; it is live after the event at which its replay ended.
  */
 export class LiveStream implements ReplayedStream {
   readonly organizationId: EntityId;
-  readonly channelId: EntityId;
+  readonly id: EntityId;
+  readonly log: FrameSource;
   readonly #parts: LiveStreamParts;
   readonly #subscription: TopicSubscription;
   readonly #subscribed = Promise.withResolvers<void>();
@@ -51,7 +57,7 @@ export class LiveStream implements ReplayedStream {
   /** Subscribers that are not live yet, with the controllers that abort their replays; null before the replay. */
   readonly #joining = new Map<Subscriber, AbortController | null>();
   #isOpened = false;
-  /** The topic was interrupted while the channel was opened: messages may have been missed. */
+  /** The topic was interrupted while the stream was opened: messages may have been missed. */
   #isInterrupted = false;
   #isClosed = false;
   #hasEnded = false;
@@ -59,25 +65,29 @@ export class LiveStream implements ReplayedStream {
   #isFilling = false;
   #fillFailures = 0;
 
-  constructor(organizationId: EntityId, channelId: EntityId, parts: LiveStreamParts) {
+  constructor(
+    { log, values = [], continues = false }: LiveSource,
+    { organizationId, id }: StreamRef,
+    parts: LiveStreamParts,
+  ) {
     this.organizationId = organizationId;
-    this.channelId = channelId;
+    this.id = id;
+    this.log = log;
     this.#parts = parts;
     this.#events = new EventBuffer(parts.frames, (frame) => {
-      this.#hasEnded ||= frame.has(FRAME_FLAG.last);
+      this.#hasEnded = frame.has(FRAME_FLAG.last) || (this.#hasEnded && !continues);
       this.#fanOut.push(frame);
     });
     this.#values = new ValueCatchUp({
-      current: async () =>
-        (await Promise.all(parts.values.map((source) => source.current(organizationId, channelId)))).flat(),
+      current: async () => (await Promise.all(values.map((source) => source.current(organizationId, id)))).flat(),
       head: () => this.head,
       onFailure: (error) => parts.warn(error, 'current values could not be read'),
     });
     this.#fanOut = new FanOut(parts.metrics, this.#values, (flags) => {
-      if ((flags & FRAME_FLAG.last) !== 0) this.#fanOut.all().forEach(dismiss);
+      if ((flags & FRAME_FLAG.last) !== 0 && this.#hasEnded) this.#fanOut.all().forEach(dismiss);
       else if ((flags & FRAME_FLAG.access) !== 0) parts.onAccessChange(this);
     });
-    this.#subscription = parts.topics.subscribe(channelTopic(organizationId, channelId), {
+    this.#subscription = parts.topics.subscribe(entityTopic(log.category, organizationId, id), {
       onMessage: (message) => this.#onMessage(message),
       onListening: () => this.#onSubscribed(),
       onInterrupted: () => void (this.#isInterrupted ||= !this.#isOpened),
@@ -87,16 +97,16 @@ export class LiveStream implements ReplayedStream {
   /**
    * Subscribes to the topic before it reads the log's head, so that an event appended between the two is received.
    *
-   * @returns false if the organization has no such channel
+   * @returns false if the organization has no such stream
    * @throws `Fault` `store_unavailable`
    */
   async open(): Promise<boolean> {
     await within(SUBSCRIBE_TIMEOUT_MS, this.#subscribed.promise, () => storeUnavailable('redis'));
-    const head = await this.#parts.log.head(this.organizationId, this.channelId);
+    const head = await this.log.head(this.organizationId, this.id);
     if (head === null) return false;
     this.#events.announce(head);
     this.#events.start(head - 1);
-    // The newest event shows whether the channel has ended.
+    // The newest event shows whether the stream has ended.
     await this.#readLog();
     if (this.#events.hasGap) this.#fillSoon();
     this.#isOpened = true;
@@ -105,7 +115,7 @@ export class LiveStream implements ReplayedStream {
   }
 
   async #readLog(): Promise<void> {
-    for await (const page of this.#parts.log.framesAfter(this.organizationId, this.channelId, this.head)) {
+    for await (const page of this.log.framesAfter(this.organizationId, this.id, this.head)) {
       this.offer(liveFrames(page));
     }
   }
@@ -119,7 +129,7 @@ export class LiveStream implements ReplayedStream {
     return this.#events.head;
   }
 
-  /** The channel's last event has arrived: the channel is archived. */
+  /** The newest event is the last one, such as the archiving of a channel. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
@@ -132,7 +142,7 @@ export class LiveStream implements ReplayedStream {
     return [...this.#joining.keys(), ...this.#fanOut.all()];
   }
 
-  /** Keeps the channel open for a subscriber that has not resumed yet. */
+  /** Keeps the stream open for a subscriber that has not resumed yet. */
   keepFor(subscriber: Subscriber): void {
     this.#joining.set(subscriber, null);
   }
@@ -166,13 +176,13 @@ export class LiveStream implements ReplayedStream {
   }
 
   /**
-   * Whether the channel has a sequence that a client claims to have seen, possibly through another process.
+   * Whether the stream has a sequence that a client claims to have seen, possibly through another process.
    *
    * @throws `Fault` `store_unavailable`
    */
   async reaches(sequence: number): Promise<boolean> {
     if (sequence <= this.head) return true;
-    const head = await this.#parts.log.head(this.organizationId, this.channelId);
+    const head = await this.log.head(this.organizationId, this.id);
     if (head === null || head < sequence) return false;
     await this.#readLog();
     return sequence <= this.head;
@@ -181,7 +191,7 @@ export class LiveStream implements ReplayedStream {
   /** @throws StreamGone if the event after a sequence is needed from the log, and was deleted there */
   async refuseDeleted(after: number): Promise<void> {
     if (this.recentAfter(after, 0) !== null) return;
-    await this.#parts.log.refuseDeleted(this.channelId, after, this.head);
+    await this.log.refuseDeleted(this.id, after, this.head);
   }
 
   /**
@@ -198,7 +208,7 @@ export class LiveStream implements ReplayedStream {
     return this.head - before;
   }
 
-  /** The channel has reached this sequence: reads missing events up to it from the log. */
+  /** The stream has reached this sequence: reads missing events up to it from the log. */
   announce(sequence: number): void {
     this.#events.announce(sequence);
     if (this.#events.hasGap) this.#fillSoon();
@@ -254,7 +264,7 @@ export class LiveStream implements ReplayedStream {
     this.#isFilling = true;
     let filled = 0;
     try {
-      for await (const page of this.#parts.log.framesAfter(this.organizationId, this.channelId, this.head)) {
+      for await (const page of this.log.framesAfter(this.organizationId, this.id, this.head)) {
         filled += this.offer(liveFrames(page));
         this.flush();
         await this.#awaitBusySubscribers();
@@ -286,5 +296,5 @@ export class LiveStream implements ReplayedStream {
 }
 
 function dismiss(subscriber: Subscriber): void {
-  subscriber.close(CLOSE.ended, 'The channel is archived');
+  subscriber.close(CLOSE.ended, subscriber.reasons.ended);
 }

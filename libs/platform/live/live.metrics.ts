@@ -10,8 +10,12 @@ export type LiveMetrics = ReturnType<typeof liveMetrics>;
 export function liveMetrics(metrics: Metrics) {
   const closes = metrics.counter('realtime_closes_total', 'Websockets closed, by code', ['code']);
   return {
-    subscribers: metrics.gauge('realtime_subscribers', 'Open websockets and event streams', ['form']),
-    channels: metrics.gauge('realtime_channels', 'Channels that this process is subscribed to'),
+    subscribers: metrics.gauge('realtime_subscribers', 'Open websockets, and event streams of channels', ['form']),
+    entityStreams: metrics.gauge('entity_event_streams', 'Open event streams of single entities, such as crawls'),
+    channels: metrics.gauge(
+      'realtime_channels',
+      'Channels, and other entities with event streams, that this process is subscribed to',
+    ),
     keptBytes: metrics.gauge('realtime_kept_bytes', 'Memory of the frames that are kept for replays and gaps'),
     evicted: metrics.counter(
       'realtime_frames_evicted_total',

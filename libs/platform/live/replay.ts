@@ -9,7 +9,6 @@ import type { LiveMetrics } from './live.metrics.ts';
 import type { Subscriber } from './subscriber.ts';
 
 export interface ReplaySource {
-  readonly log: FrameSource;
   /** Limits concurrent reads of the log: a storm of resumes must not block commands, nor fill the memory. */
   readonly pageReads: FairSemaphore;
   readonly memory: ReplayMemory;
@@ -18,8 +17,9 @@ export interface ReplaySource {
 }
 
 export interface ReplayedStream {
+  readonly log: FrameSource;
   readonly organizationId: EntityId;
-  readonly channelId: EntityId;
+  readonly id: EntityId;
   recentAfter(position: number, maxBytes: number): readonly LiveFrame[] | null;
   offer(frames: readonly LiveFrame[]): void;
   enter(subscriber: Subscriber): void;
@@ -56,28 +56,28 @@ export class ReplayMemory {
 }
 
 /**
- * Sends a subscriber the events from its position to the channel's head, as fast as it reads, and makes it live: from
+ * Sends a subscriber the events from its position to the stream's head, as fast as it reads, and makes it live: from
  * the recent frames if they reach back far enough, else from the log. Never rejects: retries while the log is
  * unavailable.
  *
  * @param closed aborts when the subscriber is closed; that ends the replay, and cancels the read that it waits for
  */
 export async function replay(
-  channel: ReplayedStream,
+  stream: ReplayedStream,
   subscriber: Subscriber,
   source: ReplaySource,
   closed: AbortSignal,
 ): Promise<void> {
   for (let failures = 0; subscriber.isOpen;) {
-    const recent = channel.recentAfter(subscriber.position, source.memory.partBytes(PART_BYTES));
+    const recent = stream.recentAfter(subscriber.position, source.memory.partBytes(PART_BYTES));
     // Synchronous, so that no event arrives between the two.
-    if (recent?.length === 0) return channel.enter(subscriber);
+    if (recent?.length === 0) return stream.enter(subscriber);
     if (recent !== null) {
       await write(subscriber, recent, source);
       continue;
     }
     try {
-      await replayFromLog(channel, subscriber, source, closed);
+      await replayFromLog(stream, subscriber, source, closed);
       failures = 0;
     } catch (error) {
       if (closed.aborted) return;
@@ -90,22 +90,22 @@ export async function replay(
 }
 
 async function replayFromLog(
-  channel: ReplayedStream,
+  stream: ReplayedStream,
   subscriber: Subscriber,
   source: ReplaySource,
   closed: AbortSignal,
 ): Promise<void> {
-  const { organizationId, channelId } = channel;
-  const pages = source.log.framesAfter(organizationId, channelId, subscriber.position, {
+  const { organizationId, id } = stream;
+  const pages = stream.log.framesAfter(organizationId, id, subscriber.position, {
     signal: closed,
     pageBytes: () => source.memory.partBytes(PAGE_BYTES),
   });
   const iterator = pages[Symbol.asyncIterator]();
   let hasPages = false;
   try {
-    while (subscriber.isOpen && channel.recentAfter(subscriber.position, 0) === null) {
+    while (subscriber.isOpen && stream.recentAfter(subscriber.position, 0) === null) {
       // Organizations take turns, page by page. A read of another subscriber may have brought these events meanwhile.
-      const read = async () => (channel.recentAfter(subscriber.position, 0) === null ? iterator.next() : null);
+      const read = async () => (stream.recentAfter(subscriber.position, 0) === null ? iterator.next() : null);
       const next = await source.pageReads.run(read, { group: organizationId, signal: closed });
       if (next === null) return;
       if (next.done === true) {
@@ -114,8 +114,8 @@ async function replayFromLog(
       }
       hasPages = true;
       const frames = liveFrames(next.value);
-      // The log may be ahead of the topic: a channel's head must not be behind its subscribers.
-      channel.offer(frames);
+      // The log may be ahead of the topic: a stream's head must not be behind its subscribers.
+      stream.offer(frames);
       await write(subscriber, frames, source);
     }
   } finally {

@@ -1,6 +1,6 @@
 import type { Grant } from './access.ts';
 import { type LiveFrame, type FrameFormat, joinedFor } from './live-frame.ts';
-import type { CloseCode } from './close-codes.ts';
+import { CLOSE, type CloseCode } from './close-codes.ts';
 
 /** Milliseconds between the pings of the server. */
 export const HEARTBEAT_MS = 25_000;
@@ -16,7 +16,20 @@ export const LOSSY_BYTES = 512 * 1024;
 /** Above this many unsent bytes, a subscriber is closed as too slow; its client resumes. */
 export const SLOW_BYTES = 1024 * 1024;
 
-/** A websocket or event stream that receives the frames of one channel, with the delivery state that its channel keeps. */
+/** Texts with which subscribers are closed. Clients see them beside the code. */
+export interface CloseReasons {
+  readonly lost: string;
+  readonly ended: string;
+  readonly stopping: string;
+}
+
+const OF_CHANNELS: CloseReasons = {
+  lost: 'Access to the channel was lost',
+  ended: 'The channel is archived',
+  stopping: 'This process is stopping: connect again and resume',
+};
+
+/** A websocket or event stream that receives the frames of one stream, with the delivery state that the stream keeps. */
 export abstract class Subscriber {
   abstract readonly format: FrameFormat;
   abstract grant: Grant;
@@ -25,7 +38,7 @@ export abstract class Subscriber {
   abstract readonly isOpen: boolean;
   abstract readonly unsentBytes: number;
 
-  /** Sequence of the last event written during the replay; for a live subscriber, the channel's head counts. */
+  /** Sequence of the last event written during the replay; for a live subscriber, the stream's head counts. */
   position = 0;
   /**
    * Random tick of the heartbeat, so that clients that reconnect together after a restart are not all pinged in the same
@@ -38,6 +51,10 @@ export abstract class Subscriber {
   lacksValues = false;
   /** Size of the current values, which are written at once and do not count as slowness. */
   allowanceBytes = 0;
+
+  get reasons(): CloseReasons {
+    return OF_CHANNELS;
+  }
 
   /** Subscribers of one group receive the same bytes of each frame. */
   get group(): unknown {
@@ -62,6 +79,11 @@ export abstract class Subscriber {
   abstract ping(): void;
   /** Called some time after `ping`. */
   abstract checkPong(): void;
+
+  /** Called instead of `write` for a live subscriber with too many unsent bytes. @param _after the last sequence written */
+  onSlow(_after: number): void {
+    this.close(CLOSE.slow, 'Too slow: connect again and resume');
+  }
 
   onTick(now: number): void {
     const sincePing = (now + HEARTBEAT_TICKS - this.heartbeatTick) % HEARTBEAT_TICKS;

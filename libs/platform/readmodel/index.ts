@@ -15,14 +15,15 @@ export type { KeptRead } from './kept-reads.ts';
 export { OldReadModels } from './old-read-models.ts';
 export { LogWitness } from './log-witness.ts';
 export type { HistoryPoint } from '#libs/platform/streams/index.ts';
-export { frameOfStored, withFrames } from './projection.ts';
+export { withFrames } from './projection.ts';
 export type { ProjectedEvent, ProjectedWrites, Projection } from './projection.ts';
 export { PartitionCheckpoints } from './partition-checkpoints.ts';
 export type { SavedPartitions } from './partition-checkpoints.ts';
+export { foldedBefore, type StateBefore, StreamFrames } from './stream-frames.ts';
 export { earlier, ProjectionState } from './projection-state.ts';
 export type { ProjectionStart } from './projection-state.ts';
 export { Projector, writeOfAppended } from './projector.ts';
-export { entityOfEvent, headOf, organizationOf, refuseDeleted } from './stream-owner.ts';
+export { entityOfEvent, organizationOf } from './stream-owner.ts';
 export type { AppendedRun } from './projector.ts';
 export type { AnyProjection } from './stored-run.ts';
 export {

@@ -1,13 +1,16 @@
+import { sequenceOf } from '#libs/kernel/event.ts';
 import type { CommandHandlerOptions } from '#libs/platform/commands/index.ts';
 import {
   type AnyProjection,
   CollectionReader,
+  entityKeys,
   EntityReader,
   HistoryReader,
   ProjectionState,
   Projector,
 } from '#libs/platform/readmodel/index.ts';
 import { EventStreams } from '#libs/platform/entity/index.ts';
+import { LiveNode, type PublishedHeads } from '#libs/platform/live/index.ts';
 import { TipCache } from '#libs/platform/streams/index.ts';
 
 import type { Platform } from './platform.ts';
@@ -23,7 +26,8 @@ export interface ReadModels {
 export interface Core extends Platform, ReadModels {
   readonly collections: CollectionReader;
   readonly history: HistoryReader;
-  /** Streams of the events of single entities, which clients of this process follow. */
+  /** What clients of this process follow; created by the first call, because other roles must not start its clock. */
+  readonly live: () => LiveNode;
   readonly eventStreams: EventStreams;
   /** For every command handler of the process. */
   readonly commandOptions: CommandHandlerOptions;
@@ -50,13 +54,32 @@ export function openCore(platform: Platform, projections: readonly AnyProjection
   observeKeptReads(platform, models.reader);
   observeSkippedEvents(platform, projections);
   const collections = new CollectionReader(platform.redis);
+  let node: LiveNode | undefined;
+  const live = (): LiveNode => (node ??= new LiveNode(platform, { heads: publishedHeads(platform, projections) }));
   return {
     ...platform,
     ...models,
     collections,
     history: new HistoryReader(platform, models.projector, collections),
-    eventStreams: new EventStreams(platform),
+    live,
+    eventStreams: new EventStreams(live),
     commandOptions: commandOptions(platform),
+  };
+}
+
+/** @param projections of all streams that are followed */
+export function publishedHeads(
+  { readModel }: Pick<Platform, 'readModel'>,
+  projections: readonly AnyProjection[],
+): PublishedHeads {
+  const byCategory = new Map(projections.map((projection) => [projection.category, projection]));
+  return async (streams) => {
+    const keys = streams.map(({ log, organizationId, id }) => {
+      const projection = byCategory.get(log.category);
+      if (projection === undefined) throw new TypeError(`${log.category} has no read model`);
+      return entityKeys(projection, organizationId, id).revision;
+    });
+    return (await readModel.revisions(keys)).map(sequenceOf);
   };
 }
 

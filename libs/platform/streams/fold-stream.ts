@@ -32,7 +32,7 @@ export interface Tip<State> {
   readonly at: Timestamp | null;
 }
 
-export interface FoldOptions<E extends DomainEvent> extends Pick<ReadStreamOptions, 'deadlineMs' | 'limit'> {
+export interface FoldOptions<E extends DomainEvent> extends Pick<ReadStreamOptions, 'deadlineMs' | 'limit' | 'needs'> {
   /** The fold ends before the first event for which this is true. */
   readonly until?: (stored: StoredEvent) => boolean;
   /** Called with each event after `from`; null for one of an unknown type. */

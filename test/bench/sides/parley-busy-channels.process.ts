@@ -4,7 +4,7 @@ import { RealtimeNode } from '#libs/features/realtime/index.ts';
 import type { LiveStream } from '#libs/platform/live/live-stream.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
-import { encodeEvent, eventFrame, channelTopic } from '#libs/platform/live/index.ts';
+import { LiveNode, encodeEvent, eventFrame, channelTopic } from '#libs/platform/live/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 import { composeFeatures, type Features } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
@@ -29,7 +29,7 @@ const NEVER_MS = 2 ** 30;
 answerTasks<BusyChannelsTask, BusyChannelsAnswer>(async ({ channels: count, events, ...urls }) => {
   const { platform, check } = await openBenchPlatform(urls);
   const features = composeFeatures(platform);
-  const node = new RealtimeNode(platform, features.realtime, NEVER_MS);
+  const node = new RealtimeNode(new LiveNode(platform, { heads: async () => [] }, NEVER_MS), features.realtime);
   const channels: LiveStream[] = [];
   while (channels.length < count) {
     channels.push(...(await Promise.all(Array.from({ length: AT_ONCE }, () => newOpenChannel(features, node)))));
@@ -52,7 +52,7 @@ async function newOpenChannel({ channels }: Features, node: RealtimeNode): Promi
   const channel = benchChannel();
   const result = await channels.create(context, channel);
   if (!result.ok) throw new Error(result.rejection.reason);
-  const open = await node.channels.open(context.organizationId, channel.id);
+  const open = await node.open(context.organizationId, channel.id);
   if (open === null) throw new Error('the channel is missing');
   return open;
 }
@@ -74,14 +74,14 @@ async function publishAll(platform: Platform, channels: readonly LiveStream[], e
         open.pop();
       }
       if (channel === undefined) throw new RangeError(`no channel ${index}`);
-      const json = JSON.stringify(appendedPost(head, channel.channelId, null));
+      const json = JSON.stringify(appendedPost(head, channel.id, null));
       const frame = eventFrame(
         sequenceOf(streamRevision(head - 1)),
         { at: AT, actor: ACTOR },
         { type: 'interaction.posted', json },
       );
       bytes += frame.json.length;
-      const topic = channelTopic(channel.organizationId, channel.channelId);
+      const topic = channelTopic(channel.organizationId, channel.id);
       sent.push(nodeWith(platform.redis, topic).spublish(topic, encodeEvent(frame)));
     }
     await Promise.all(sent);

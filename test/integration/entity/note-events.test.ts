@@ -1,11 +1,22 @@
 /** The event stream of one entity, as `GET /api/v1/notes/{id}/events` of the example feature answers it. */
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
 import { streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
+import { grantFor } from '#libs/platform/entity/index.ts';
 import { buildHttpServer, type HttpServer, type Principal } from '#libs/platform/http/index.ts';
-import { encodeHead, entityTopic } from '#libs/platform/live/index.ts';
-import { openCore } from '#libs/platform/runtime/index.ts';
+import {
+  EntityEventStream,
+  encodeHead,
+  entityTopic,
+  FRAME_FLAG,
+  type LiveAccess,
+  LiveNode,
+} from '#libs/platform/live/index.ts';
+import { openCore, publishedHeads } from '#libs/platform/runtime/index.ts';
 import { serviceCommand } from '#test/support/commands.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { createNotes, notesModule } from '#test/support/notes/index.ts';
@@ -15,7 +26,14 @@ import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts'
 const [ours, theirs] = [newId(), newId()];
 const endedKeys = new Set<string>();
 
+const access: LiveAccess = {
+  check: async ({ keyId }) => (endedKeys.has(keyId) ? 'lost' : { expiresAtMs: null, ageMs: 0 }),
+  usersOf: async () => null,
+  onChange: () => () => undefined,
+};
+
 let test: TestPlatform;
+let node: LiveNode;
 let notes: ReturnType<typeof createNotes>;
 let server: HttpServer;
 let origin: string;
@@ -25,6 +43,8 @@ beforeAll(async () => {
   test = await startTestPlatform();
   const core = openCore(test.platform, notesModule.projections);
   await core.state.save(await core.state.begin(), null, true);
+  node = core.live();
+  node.guard(access);
   notes = createNotes(core, async () => 'yes');
 });
 beforeEach(async () => {
@@ -43,7 +63,10 @@ afterEach(async () => {
   clients.abort();
   await server.close(0);
 });
-afterAll(() => test?.stop());
+afterAll(async () => {
+  await node?.stop();
+  await test?.stop();
+});
 
 function principalOf(key: string): Principal | null {
   if (endedKeys.has(key)) return null;
@@ -163,6 +186,25 @@ describe('the event stream of a note', () => {
     await eventually(() => expect(sequences()).toEqual([2, 3, 4, 5]));
   });
 
+  it('finds by its read model what its topic has lost, without another event', async () => {
+    const { topics } = test.platform;
+    const subscribe: typeof topics.subscribe = (topic, subscriber) =>
+      topics.subscribe(topic, { ...subscriber, onMessage: () => undefined });
+    const heads = publishedHeads(test.platform, notesModule.projections);
+    const fast = new LiveNode({ ...test.platform, topics: { subscribe } }, { heads }, 20);
+    fast.guard(access);
+    const id = await createNote();
+    const stream = await fast.streams.open(notes.notes.source, { organizationId: ours, id });
+    if (stream === null) throw new Error('there is no such note');
+    const grant = grantFor(principalOf(ours)!, null);
+    const response = new ServerResponse(new IncomingMessage(new Socket()));
+    new EntityEventStream(fast, { grant, stream, include: 0 }, response).open(1);
+    await rewrite(id, 'second');
+    await eventually(() => expect(stream.head).toBe(2));
+    response.destroy();
+    await fast.stop();
+  });
+
   it('has every event of concurrent writers for clients that join at any time', async () => {
     const id = await createNote();
     const joined: Opened[] = [];
@@ -204,6 +246,17 @@ describe('the event stream of a note ends', () => {
     const late = await open(id, '?after=1');
     await late.ended;
     expect(late.events.map(({ type }) => type)).toEqual(['note.changed', 'close']);
+  });
+
+  it('unless events follow the last one', async () => {
+    const id = await createNote();
+    const { events, sequences } = await open(id, '?after=1');
+    const frame = (seq: number) => JSON.stringify({ frame: 'event', seq, type: 'note.changed', at: '', data: null });
+    await publish(id, `E 2 ${FRAME_FLAG.last} ${frame(2)}\nE 3 0 ${frame(3)}`);
+    await eventually(() => expect(sequences()).toEqual([2, 3]));
+    await publish(id, `E 4 ${FRAME_FLAG.last} ${frame(4)}`);
+    await eventually(() => expect(events.at(-1)).toMatchObject({ type: 'close', data: { code: 4504 } }));
+    expect(sequences().slice(0, -1)).toEqual([2, 3, 4]);
   });
 
   it('when its key has ended', async () => {

@@ -169,6 +169,18 @@ describe('a revoked key', () => {
     await eventually(async () => (await statusWith(other, key)) === 401, { timeoutMs: 5_000 });
   });
 
+  it('ends the event streams that it has opened, also those of other processes', async () => {
+    const { id, key } = await createKey();
+    const agent = (await post('/api/v1/agents', { name: 'Followed' })).json.id;
+    const url = `${await other.listen()}/api/v1/agents/${agent}/events`;
+    const response = await fetch(url, { headers: { authorization: key } });
+    expect(response.status).toBe(200);
+    await post(`/api/v1/keys/${id}/revoke`);
+    expect(await response.text()).toMatch(
+      /^(:\n\n)+event: close\ndata: {"code":4503,"reason":"The key has ended"}\n\n$/,
+    );
+  });
+
   it('is refused after a lost connection, without an announcement of the revocation', async () => {
     const { key, id } = await createKey();
     expect(await statusWith(other, key)).toBe(200);

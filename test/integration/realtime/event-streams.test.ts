@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { eventStreamRoutes, RealtimeNode } from '#libs/features/realtime/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { buildHttpServer, type HttpServer } from '#libs/platform/http/index.ts';
-import { encodeValue, FRAME_FLAG, channelTopic, snapshotJson } from '#libs/platform/live/index.ts';
+import { LiveNode, encodeValue, FRAME_FLAG, channelTopic, snapshotJson } from '#libs/platform/live/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { composeFeatures, type Features } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
@@ -34,10 +34,9 @@ beforeAll(async () => {
   features = composeFeatures(test.platform);
   const { log } = features.realtime;
   node = new RealtimeNode(
-    { ...test.platform, metrics },
+    new LiveNode({ ...test.platform, metrics }, { heads: async (streams) => streams.map(() => 0) }, TICK_MS),
     {
       ...features.realtime,
-      heads: async (channels) => channels.map(() => 0),
       access: {
         admit: (grant) => grant,
         check: async () => ({ expiresAtMs: null, ageMs: 0 }),
@@ -45,6 +44,7 @@ beforeAll(async () => {
         onChange: () => () => undefined,
       },
       log: {
+        category: log.category,
         async head(organizationId, channelId) {
           looks += 1;
           await gate;
@@ -54,7 +54,6 @@ beforeAll(async () => {
         framesAfter: (organizationId, channelId, after) => log.framesAfter(organizationId, channelId, after),
       },
     },
-    TICK_MS,
   );
   const scopes = new Set(['read']);
   const ids = { organizationId: ORGANIZATION, principalId: 's', keyId: 'k', isMember: false, expiresAtMs: null };
@@ -151,7 +150,7 @@ it('a channel that is closed while a sequence is checked is answered 503, and op
   const late = ask(channelId, { query: '?after=2' });
   await eventually(() => looks === 1);
   first.socket.destroy();
-  await eventually(() => node.channels.size === 0);
+  await eventually(() => node.live.streams.size === 0);
   await features.channels.update(contextOf(ORGANIZATION, newId(), 1), channelId, { name: 'Another name' });
   release();
   await eventually(() => late.received.includes('\r\n\r\n'));
@@ -177,10 +176,10 @@ it('a client that reads nothing for 20 ticks is disconnected; one that reads slo
   await Promise.all([isFollowing(stalled), isFollowing(slow)]);
   stalled.socket.pause();
   await flood(channelId, 60);
-  const flooded = node.now;
+  const flooded = node.live.now;
   await eventually(async () => (await listeners()) === 1);
   // Some ticks pass while the values are published. The gauge is that of the previous tick.
-  expect(node.now - flooded).toBeLessThanOrEqual(22);
+  expect(node.live.now - flooded).toBeLessThanOrEqual(22);
   expect(slow.socket.closed).toBe(false);
 });
 

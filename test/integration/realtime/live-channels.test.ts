@@ -18,6 +18,7 @@ import {
   snapshotJson,
   CLOSE,
   type Grant,
+  LiveNode,
 } from '#libs/platform/live/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { payloadOf } from '#libs/platform/websocket/index.ts';
@@ -38,9 +39,9 @@ beforeAll(async () => {
   test = await startTestPlatform({ redis: 'own' });
   features = composeFeatures(test.platform);
   node = new RealtimeNode(
-    { ...test.platform, metrics },
     // Without sweeps, which would find messages that the topic has lost.
-    { ...features.realtime, heads: async (channels) => channels.map(() => 0) },
+    new LiveNode({ ...test.platform, metrics }, { heads: async (streams) => streams.map(() => 0) }),
+    features.realtime,
   );
 });
 afterEach(() => {
@@ -70,7 +71,7 @@ class Recorder extends Subscriber {
     this.include = include;
     this.grant = {
       organizationId: channel.organizationId,
-      channelId: channel.channelId,
+      channelId: channel.id,
       principalType: 'service',
       principalId: 's',
       keyId: 'k',
@@ -134,7 +135,7 @@ function payloadLength(frame: Buffer): number {
 type Place = { readonly organizationId: string; readonly channelId: string };
 
 async function open({ organizationId, channelId }: Place): Promise<LiveStream> {
-  const channel = await node.channels.open(organizationId, channelId);
+  const channel = await node.open(organizationId, channelId);
   if (channel === null) throw new Error('there is no such channel');
   return channel;
 }
@@ -195,8 +196,8 @@ const filled = async (): Promise<number> =>
 
 it('a channel of another organization is not opened', async () => {
   const { organizationId, channelId } = await newChannel(features);
-  expect(await node.channels.open(organizationId, newId())).toBeNull();
-  expect(await node.channels.open(newId(), channelId)).toBeNull();
+  expect(await node.open(organizationId, newId())).toBeNull();
+  expect(await node.open(newId(), channelId)).toBeNull();
 });
 
 it('events that are duplicated, reordered or lost are received once and in order', async () => {
@@ -353,10 +354,10 @@ describe('a subscriber that reads slowly', () => {
     const place = await newChannel(features);
     const json = snapshotJson('1', 'x'.repeat(SLOW_BYTES));
     const values = { current: () => Promise.resolve([{ flags: FRAME_FLAG.incomplete, key: 'draft:1', json }]) };
-    const heads = async (channels: readonly unknown[]) => channels.map(() => 0);
+    const heads = async (streams: readonly unknown[]) => streams.map(() => 0);
     const parts = { ...test.platform, metrics: createMetrics({ processMetrics: false }) };
-    const other = new RealtimeNode(parts, { ...features.realtime, values: [values], heads });
-    const channel = await other.channels.open(place.organizationId, place.channelId);
+    const other = new RealtimeNode(new LiveNode(parts, { heads }), { ...features.realtime, values: [values] });
+    const channel = await other.open(place.organizationId, place.channelId);
     if (channel === null) throw new Error('there is no such channel');
     const subscriber = await subscribe(channel, { include: FRAME_FLAG.incomplete });
     subscriber.unsentBytes = SLOW_BYTES + 1_000;
@@ -402,11 +403,14 @@ it('a channel cannot be joined while its opening may still fail', async () => {
   const reads: PromiseWithResolvers<void>[] = [];
   const { log } = features.realtime;
   const late = new RealtimeNode(
-    { ...test.platform, metrics: createMetrics({ processMetrics: false }) },
+    new LiveNode(
+      { ...test.platform, metrics: createMetrics({ processMetrics: false }) },
+      { heads: async (streams) => streams.map(() => 0) },
+    ),
     {
       ...features.realtime,
-      heads: async (channels) => channels.map(() => 0),
       log: {
+        category: log.category,
         head: (organizationId, channelId) => log.head(organizationId, channelId),
         refuseDeleted: (...asked) => log.refuseDeleted(...asked),
         async *framesAfter(organizationId, channelId, after) {
@@ -419,16 +423,16 @@ it('a channel cannot be joined while its opening may still fail', async () => {
     },
   );
   const { organizationId, channelId } = place;
-  const failing = late.channels.open(organizationId, channelId);
+  const failing = late.open(organizationId, channelId);
   await eventually(() => reads.length === 1);
-  expect(late.channels.openOne(organizationId, channelId)).toBe(null);
+  expect(late.openOne(organizationId, channelId)).toBe(null);
   reads[0]?.reject(storeUnavailable('event store'));
   await expect(failing).rejects.toMatchObject({ code: 'store_unavailable' });
-  expect(late.channels.size).toBe(0);
-  const opening = late.channels.open(organizationId, channelId);
+  expect(late.live.streams.size).toBe(0);
+  const opening = late.open(organizationId, channelId);
   await eventually(() => reads.length === 2);
   reads[1]?.resolve();
-  expect(await opening).toBe(late.channels.openOne(organizationId, channelId));
+  expect(await opening).toBe(late.openOne(organizationId, channelId));
   await late.stop();
 });
 
@@ -439,11 +443,14 @@ it('an event that is published while the topic is interrupted, during the openin
   const read = Promise.withResolvers<void>();
   const release = Promise.withResolvers<void>();
   const late = new RealtimeNode(
-    { ...test.platform, metrics: createMetrics({ processMetrics: false }) },
+    new LiveNode(
+      { ...test.platform, metrics: createMetrics({ processMetrics: false }) },
+      { heads: async (streams) => streams.map(() => 2) },
+    ),
     {
       ...features.realtime,
-      heads: async (channels) => channels.map(() => 2),
       log: {
+        category: log.category,
         head: (...asked) => log.head(...asked),
         refuseDeleted: (...asked) => log.refuseDeleted(...asked),
         async *framesAfter(...asked) {
@@ -454,7 +461,7 @@ it('an event that is published while the topic is interrupted, during the openin
       },
     },
   );
-  const opening = late.channels.open(organizationId, channelId);
+  const opening = late.open(organizationId, channelId);
   await read.promise;
   await append(place, 1);
   let subscriptions = 0;
@@ -480,12 +487,15 @@ it('events arrive once and in order where no memory is left to keep them, live a
   const place = await newChannel(features);
   const own = createMetrics({ processMetrics: false });
   const small = new RealtimeNode(
-    { ...test.platform, metrics: own },
     // Of about three of these frames.
-    { ...features.realtime, heads: async (channels) => channels.map(() => 0), maxKeptBytes: 2_500 },
-    20,
+    new LiveNode(
+      { ...test.platform, metrics: own },
+      { heads: async (streams) => streams.map(() => 0), maxKeptBytes: 2_500 },
+      20,
+    ),
+    features.realtime,
   );
-  const channel = await small.channels.open(place.organizationId, place.channelId);
+  const channel = await small.open(place.organizationId, place.channelId);
   if (channel === null) throw new Error('there is no such channel');
   const live = await subscribe(channel);
   await append(place, 60);

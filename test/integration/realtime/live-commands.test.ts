@@ -10,13 +10,13 @@ import { eventually } from '#test/support/eventually.ts';
 import { subscribeToTopic } from '#test/support/realtime/live-topic.ts';
 import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 import type { TestRedis } from '#test/support/redis.ts';
-import type { Grant } from '#libs/platform/live/index.ts';
+import type { ChannelGrant } from '#libs/platform/live/index.ts';
 
 let api: TestApi<TestRedis>;
 /** Of two processes with sockets. */
 let nodes: readonly [Features, Features];
 let second: Platform['redis'];
-let grant: Grant;
+let grant: ChannelGrant;
 
 beforeAll(async () => {
   api = await startTestApi({ redis: 'own' });
@@ -48,13 +48,13 @@ afterAll(async () => {
 function call(method: Call['method'], url: string, body?: object): Promise<Answer> {
   return api.call({ method, url, key: api.rootKey, ...(body && { body }) });
 }
-async function newChannel(): Promise<Grant> {
+async function newChannel(): Promise<ChannelGrant> {
   return { ...grant, channelId: (await call('POST', '/api/v1/channels', { name: 'A channel' })).json.id };
 }
-const list = async ({ channelId }: Grant): Promise<Answer['json'][]> =>
+const list = async ({ channelId }: ChannelGrant): Promise<Answer['json'][]> =>
   (await call('GET', `/api/v1/channels/${channelId}/interactions?order=asc&include_incomplete=true`)).json.items;
 const run = (
-  own: Grant,
+  own: ChannelGrant,
   command: Partial<LiveCommand>,
   { node = 0, session = 'session' }: { node?: 0 | 1; session?: string } = {},
 ): Promise<LiveCommandOutcome> =>
@@ -63,7 +63,7 @@ const run = (
     { id: '1', type: 'interaction.post', data: undefined, ...command },
     { id: session },
   );
-const valuesOf = async ({ organizationId, channelId }: Grant) => {
+const valuesOf = async ({ organizationId, channelId }: ChannelGrant) => {
   const sources = nodes[1].realtime.values;
   return (await Promise.all(sources.map((one) => one.current(organizationId, channelId)))).flat();
 };
@@ -162,7 +162,7 @@ describe('a command', () => {
 
   it('with the same id of another principal, or in another channel, is another command', async () => {
     const [own, elsewhere] = [await newChannel(), await newChannel()];
-    const service: Grant = { ...own, principalType: 'service', principalId: 'robot' };
+    const service: ChannelGrant = { ...own, principalType: 'service', principalId: 'robot' };
     const command = { id: newId(), data: said('x') };
     for (const who of [own, service, elsewhere]) expect(await run(who, command)).toMatchObject({ ok: true });
     expect(await list(own)).toHaveLength(2);
@@ -261,7 +261,7 @@ describe('reactions', () => {
         { type: 'value_error', loc: ['body', 'emoji'] },
       ],
     });
-    const service: Grant = { ...elsewhere, principalType: 'service', principalId: 'robot' };
+    const service: ChannelGrant = { ...elsewhere, principalType: 'service', principalId: 'robot' };
     expect(await add({ interaction_id: id, emoji: '👍' }, service)).toMatchObject({
       code: 'invalid',
       detail: [{ loc: ['body', 'agent_id'], msg: 'Value error, a service reacts for an agent only' }],

@@ -16,7 +16,7 @@ import { CountingStore } from '#test/support/counting-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 import { contextOf, type LiveChannel, newChannel } from '#test/support/realtime/channel-life.ts';
-import type { Grant } from '#libs/platform/live/index.ts';
+import { type ChannelGrant, LiveNode } from '#libs/platform/live/index.ts';
 
 /** More than a channel keeps in memory; three pages of the log. */
 const EVENTS = 1_300;
@@ -39,13 +39,13 @@ beforeAll(async () => {
   store = new CountingStore(test.platform.store);
   features = composeFeatures({ ...test.platform, store });
   const access = {
-    admit: (grant: Grant) => grant,
+    admit: (grant: ChannelGrant) => grant,
     check: async () => ({ expiresAtMs: null, ageMs: 0 }),
     usersOf: async () => null,
     onChange: () => () => undefined,
   };
-  const heads = async (channels: readonly unknown[]) => channels.map(() => 0);
-  node = new RealtimeNode({ ...test.platform, metrics }, { ...features.realtime, heads, access });
+  const heads = async (streams: readonly unknown[]) => streams.map(() => 0);
+  node = new RealtimeNode(new LiveNode({ ...test.platform, metrics }, { heads }), { ...features.realtime, access });
   const upgrades = new Upgrades();
   upgrades.handle(
     new WebsocketAdmission(node, { tickets: features.realtime.tickets, origins: [], isOwnOrigin: () => false }),

@@ -14,7 +14,7 @@ import { composeFeatures, type Features } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 import { contextOf, newChannel } from '#test/support/realtime/channel-life.ts';
-import type { Grant } from '#libs/platform/live/index.ts';
+import { type ChannelGrant, LiveNode } from '#libs/platform/live/index.ts';
 
 const TICK_MS = 100;
 
@@ -64,10 +64,9 @@ beforeAll(async () => {
     log: test.platform.log,
   });
   node = new RealtimeNode(
-    { ...test.platform, metrics },
+    new LiveNode({ ...test.platform, metrics }, { heads: async (streams) => streams.map(() => 0) }, TICK_MS),
     {
       ...features.realtime,
-      heads: async (channels) => channels.map(() => 0),
       access: {
         admit: (grant) => grant,
         check: (grant) => access.check(grant),
@@ -79,7 +78,6 @@ beforeAll(async () => {
         onChange: (handler) => access.onChange(handler),
       },
     },
-    TICK_MS,
   );
   const upgrades = new Upgrades();
   upgrades.handle(new WebsocketAdmission(node, { tickets, origins: [], isOwnOrigin: () => false }));
@@ -102,16 +100,16 @@ afterAll(async () => {
 interface Client {
   readonly socket: WebSocket;
   readonly frames: string[];
-  readonly grant: Grant;
+  readonly grant: ChannelGrant;
   /** The close code. */
   readonly closed: Promise<number>;
 }
 
 /** @param reply the answer to each ping; default: none */
-async function open(principal: Partial<Grant> = {}, reply?: string): Promise<Client> {
+async function open(principal: Partial<ChannelGrant> = {}, reply?: string): Promise<Client> {
   const place = await newChannel(features);
   const keyId = newId();
-  const grant: Grant = {
+  const grant: ChannelGrant = {
     ...place,
     principalType: 'service',
     principalId: 's',
@@ -134,7 +132,7 @@ async function open(principal: Partial<Grant> = {}, reply?: string): Promise<Cli
   return { socket, frames, grant, closed };
 }
 
-async function follow(principal: Partial<Grant> = {}, reply?: string): Promise<Client> {
+async function follow(principal: Partial<ChannelGrant> = {}, reply?: string): Promise<Client> {
   const client = await open(principal, reply);
   client.socket.send('{"frame":"resume"}');
   await eventually(() => client.frames.includes('caught_up'));

@@ -8,7 +8,7 @@ import { eventually } from '#test/support/eventually.ts';
 import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 import type { TestRedis } from '#test/support/redis.ts';
 import { keysIn, nodeWith } from '#test/support/redis-commands.ts';
-import type { Grant } from '#libs/platform/live/index.ts';
+import type { ChannelGrant } from '#libs/platform/live/index.ts';
 
 let api: TestApi<TestRedis>;
 let channelId: string;
@@ -40,7 +40,7 @@ async function newKey(scopes: readonly string[], principal?: object): Promise<st
 const redisKeyOf = (value: string): string =>
   `parley:ticket:{${createHash('sha256').update(value).digest('base64url')}}`;
 
-const grant: Grant = {
+const grant: ChannelGrant = {
   organizationId: 'o',
   channelId: 'c',
   principalType: 'service',

@@ -95,7 +95,7 @@ async function openTurnStream(
   if (reply.raw.destroyed) return reply.hijack();
   beginEventStream(reply);
   const turn = { turnId: posted.turnId, known, cursorAt: (sequence: number) => cursorOf(posted, sequence) };
-  const stream = new TurnStream(node, { grant, channel, turn }, reply.raw);
+  const stream = new TurnStream(node.live, { grant, stream: channel, turn }, reply.raw);
   if (isNew) stream.writeEvent('prompt', shownPrompt(posted), cursorOf(posted, position));
   stream.open(position);
   void finish(stream, channel, posted, prompting);
@@ -126,7 +126,7 @@ async function finish(
     stream.end();
   } catch (error) {
     if (!stream.isOpen) return;
-    if (!(error instanceof Fault)) prompting.realtime.node().warn(error, 'the stream of a prompt failed');
+    if (!(error instanceof Fault)) prompting.realtime.node().live.warn(error, 'the stream of a prompt failed');
     stream.close(CLOSE.fault, 'The run cannot be read: connect again and resume');
   }
 }

@@ -50,10 +50,10 @@ export class TurnStream extends EventStream {
 
   constructor(
     node: LiveNode,
-    of: { readonly grant: Grant; readonly channel: LiveStream; readonly turn: FollowedTurn },
+    of: { readonly grant: Grant; readonly stream: LiveStream; readonly turn: FollowedTurn },
     response: ServerResponse,
   ) {
-    super(node, { grant: of.grant, channel: of.channel, include: EVERYTHING }, response);
+    super(node, { grant: of.grant, stream: of.stream, include: EVERYTHING }, response);
     this.#turn = of.turn;
     this.#interactions = new Set(of.turn.known);
   }

@@ -87,7 +87,8 @@ export class PageRegions {
     const flags = flagsOf(name);
     if ((flags & ASIDE) !== 0) return ASIDE_REGION;
     if (name === 'form' && plainOf(node) < MAX_FORM * this.#plain) return ASIDE_REGION;
-    if ((isAsideRole(role) || (node.meaning & NAMES_ASIDE) !== 0) && !this.#isContent(node)) return ASIDE_REGION;
+    const isNamedAside = (node.meaning & NAMES_ASIDE) !== 0 && !wrapsCode(node);
+    if ((isAsideRole(role) || isNamedAside) && !this.#isContent(node)) return ASIDE_REGION;
     if ((flags & OUTER_ASIDE) !== 0 && outer < ARTICLE_REGION) return ASIDE_REGION;
     return name === 'article' && outer !== ASIDE_REGION && outer < ARTICLE_REGION ? ARTICLE_REGION : outer;
   }
@@ -128,6 +129,12 @@ function isDisclosed(node: HtmlNode): boolean {
 function isUnread({ name, parent }: HtmlNode): boolean {
   if (name === 'button' && parent !== null && /^h[1-6]$/.test(parent.name)) return false;
   return (flagsOf(name) & HIDDEN) !== 0 && name !== 'noscript';
+}
+
+/** Highlighters wrap code in elements such as `code-toolbar`. */
+function wrapsCode(node: HtmlNode): boolean {
+  for (let child = node.first; child !== null; child = child.next) if (child.name === 'pre') return true;
+  return false;
 }
 
 function plainOf({ shown, linked }: HtmlNode): number {

@@ -53,6 +53,12 @@ describe('the text of a PDF', () => {
     ['a divided word before others', 'an interna-\ntional law', 'an international law'],
     ['a compound that is written elsewhere', 'self-\nemployed, self-employed', 'self-employed, self-employed'],
     ['a word that is written elsewhere with and without', 're-\nsign resign re-sign', 'resign resign re-sign'],
+    [
+      'a compound that another line has',
+      'price-\ndetermining, price-determining',
+      'price-determining, price-determining',
+    ],
+    ['a hyphen before a conjunction', 'Vor-\nund Nachteile', 'Vor-\nund Nachteile'],
     ['a name', 'Anglo-\nAmerican', 'Anglo-American'],
     ['an abbreviation', 'a PDF-\nfile', 'a PDF-file'],
     ['a letter', 'the X-\nray', 'the X-ray'],

@@ -112,6 +112,9 @@ function wordsOf(texts: Iterable<string>): Set<string> {
 
 const keyOf = (word: string): string => word.replaceAll('‐', '-').toLowerCase();
 
+/** Before it, a hyphen stands for the second half of a word, as in `Vor- und Nachteile`. */
+const CONJUNCTION = /^(?:and|or|to|und|oder|bis|en|of|et|ou|y|e|og|och)$/i;
+
 /**
  * Joins words that a line end divides. A hyphen stays if the word is written with it elsewhere, and where no word is
  * divided at a hyphen: after a capital letter or a digit, and before these.
@@ -120,6 +123,7 @@ function withWholeWords(text: string, words: ReadonlySet<string>): string {
   const joined = text
     .replace(/\u00AD\n(?=\p{L})/gu, '')
     .replace(/([\p{L}\p{M}\p{N}]+)[-‐]\n([\p{L}\p{M}\p{N}]+)/gu, (_, before: string, after: string) => {
+      if (CONJUNCTION.test(after)) return `${before}-\n${after}`;
       const isDivided = /^.+\p{Ll}\p{M}*$/u.test(before) && /^\p{Ll}/u.test(after);
       const isCompound = words.has(keyOf(`${before}-${after}`)) && !words.has(keyOf(before + after));
       return isDivided && !isCompound ? before + after : `${before}-${after}`;

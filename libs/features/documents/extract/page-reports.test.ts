@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest';
+
+import { readPage } from './page.ts';
+
+const words = 'This is a paragraph of the page, with enough words to be read as its content. '.repeat(5);
+
+// Pages that users of other readers report as read without their content.
+it.each([
+  ['code in an element that is called toolbar', `<p>${words}</p><div class=code-toolbar><pre>KEPT</pre></div>`],
+  ['a page builder of widgets', `<div class="widget widget_sow-editor"><p>KEPT ${words}</p></div>`],
+  ['a layout that is named after its sidebar', `<div class=x-sidebar-layout__content><p>KEPT ${words}</p></div>`],
+  ['a body that is named after its menu', `<body class="has-localnav menu-open"><p>KEPT ${words}</p>`],
+  ['a page in a footer', `<footer><h1>T</h1><p>KEPT ${words}</p></footer>`],
+  ['an article without paragraphs', `<article><div>${words}</div><ul><li>KEPT</li></ul></article>`],
+  ['a directory above a footer', `<ul>${'<li><a href=/a>KEPT office</a>'.repeat(20)}</ul><footer>(c) Acme</footer>`],
+  ['a table with numbers that are links', `<table><tr><td><a href=x>1</a><td>KEPT ${words}</table>`],
+])('keeps %s', (_, html) => {
+  const page = readPage(Buffer.from(html), { url: 'https://example.org/', contentType: 'text/html; charset=utf-8' });
+  expect(page.text).toContain('KEPT');
+});

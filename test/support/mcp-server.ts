@@ -39,6 +39,8 @@ export interface McpTestServer {
   /** By name. May be changed. */
   readonly tools: Map<string, TestTool>;
   readonly calls: { readonly name: string; readonly input: Record<string, unknown> }[];
+  /** `_meta` of the calls. */
+  readonly metas: unknown[];
   readonly headers: IncomingHttpHeaders[];
   /** HTTP methods and methods of JSON-RPC, in order. */
   readonly received: string[];
@@ -63,6 +65,7 @@ export async function startMcpServer(): Promise<McpTestServer> {
     url: `http://127.0.0.1:${port}/mcp`,
     tools: new Map(),
     calls: [],
+    metas: [],
     headers: [],
     received: [],
     instead: null,
@@ -80,7 +83,7 @@ export async function startMcpServer(): Promise<McpTestServer> {
 export function resetMcpServer(server: McpTestServer): void {
   Object.assign(server, { instead: null, habits: {} });
   server.tools.clear();
-  for (const list of [server.calls, server.headers, server.received]) list.length = 0;
+  for (const list of [server.calls, server.metas, server.headers, server.received]) list.length = 0;
 }
 
 /** Sends messages as one stream of server-sent events. */
@@ -150,6 +153,7 @@ async function usualResult(server: McpTestServer, { method, params }: Received):
     case 'tools/call': {
       const { name, arguments: input = {} } = params;
       server.calls.push({ name, input });
+      server.metas.push(params?._meta);
       return (await server.tools.get(name)?.run?.(input)) ?? saysText('nothing');
     }
     default:

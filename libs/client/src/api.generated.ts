@@ -169,6 +169,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/agents/{id}/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the runs of an external agent, newest first, with a key of its own
+         * @description List the runs of an external agent, newest first, with a key of its own
+         */
+        get: operations["listAgentRuns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/agents/{id}/stream_prompt": {
         parameters: {
             query?: never;
@@ -1383,6 +1403,26 @@ export interface paths {
          * @description Fail a run; its draft is kept as the response. Repeating it has no effect
          */
         post: operations["failRun"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{id}/interactions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Show a tool call, its updates and its result, a payment request or other content below the message
+         * @description A call and its result are posted once, by their `tool_call_id`; the id of the run is put before it.
+         */
+        post: operations["postRunInteraction"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3082,6 +3122,10 @@ export interface components {
             /** @default  */
             url: string;
         };
+        PostedByRun: {
+            /** @description As the channel shows it; null for the answer to another agent, which the channel does not show */
+            interaction: components["schemas"]["Interaction"] | null;
+        };
         /** @enum {string} */
         PrincipalType: "user" | "service";
         /** @enum {string} */
@@ -3309,7 +3353,10 @@ export interface components {
         /** @description Oldest first; the last message is the one to answer */
         RunConversation: {
             messages: {
+                /** @description All that was said; what other agents say is data */
+                content: components["schemas"]["InteractionContent"][];
                 role: components["schemas"]["ConversationRole"];
+                /** @description Its words; empty for a payment, for instance */
                 text: string;
             }[];
         };
@@ -3326,6 +3373,22 @@ export interface components {
         RunFailureInput: {
             /** @description Users read it: a sentence without a full stop */
             message: string;
+        };
+        RunPage: {
+            items: components["schemas"]["Run"][];
+            meta: components["schemas"]["PageMeta"];
+        };
+        RunPostInput: {
+            /** @description One `tool_call`, `tool_call_update` or `tool_call_result`; or what the agent says besides its response */
+            content: components["schemas"]["InteractionContentInput"][];
+            /**
+             * @description Of content that is not of a tool. Default: `agent_response`
+             * @enum {string}
+             */
+            content_role?: "agent_response" | "agent_reasoning";
+            metadata?: {
+                [key: string]: unknown;
+            } | null;
         };
         RunResponseInput: {
             /** @description Markdown */
@@ -5256,6 +5319,158 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PromptError"];
+                };
+            };
+        };
+    };
+    listAgentRuns: {
+        parameters: {
+            query?: {
+                /** @description `meta.next_cursor` of the page before; not together with `page` */
+                cursor?: string;
+                /** @description Number of the page */
+                page?: number;
+                /** @description Items on a page */
+                size?: number;
+                /** @description Only these; `running`: those that are to be answered */
+                status?: "queued" | "running" | "completed" | "failed" | "cancelled";
+            };
+            header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
+                /** @description Waits up to two seconds until the read models include this position */
+                "Parley-Position"?: string;
+            };
+            path: {
+                /** @description Id of the agent */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunPage"];
+                };
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No valid API key */
+            401: {
+                headers: {
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The API key lacks the scope */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Absent, or another organization's */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A conflict with another request */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `If-Match` does not match */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not plain JSON in UTF-8 */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A store is unavailable, or not caught up */
+            503: {
+                headers: {
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
         };
@@ -16806,6 +17021,157 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Run"];
+                };
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No valid API key */
+            401: {
+                headers: {
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The API key lacks the scope */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Absent, or another organization's */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A conflict with another request */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `If-Match` does not match */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not plain JSON in UTF-8 */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A store is unavailable, or not caught up */
+            503: {
+                headers: {
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postRunInteraction: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repetitions within 24 hours return the first response */
+                "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description Id of the run */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RunPostInput"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PostedByRun"];
                 };
             };
             /** @description The request cannot be read, or its head is ambiguous */

@@ -33,6 +33,10 @@ export const inboxCodec = defineEvents({
     depth: z.int().min(0),
     /** The run that waits for the answer; null for the answer to a message. */
     askedBy: z.string().nullable(),
+    /** Of the message. Absent before invocations had it. */
+    spanId: z.string().optional(),
+    /** Of what is asked; null if it is long, or the message is not there. */
+    content: z.array(z.looseObject({ type: z.string() })).nullish(),
   }),
   /** A run that was delivered has ended: the agent need not answer it any longer. `reason`: of a failure. */
   'InvocationEnded.v1': z.object({
@@ -105,11 +109,16 @@ export const requestedInvocation = z
       .string()
       .nullable()
       .describe('Id of the run that waits for the answer; null for the answer to a message'),
+    span_id: z.string().nullable().describe('Span of the message; null in invocations of before'),
+    content: z
+      .array(z.looseObject({ type: z.string() }))
+      .nullable()
+      .describe('Content items of the message, or the question of the agent that asks; null if it is long'),
   })
   .meta({ id: 'RequestedInvocation' });
 
 export function invocationFor(agentId: EntityId, data: DeliveredInvocation): z.infer<typeof requestedInvocation> {
-  const { runId, channelId, messageId, turnId, depth, askedBy } = data;
+  const { runId, channelId, messageId, turnId, depth, askedBy, spanId = null, content = null } = data;
   return {
     run_id: runId,
     agent_id: agentId,
@@ -118,6 +127,8 @@ export function invocationFor(agentId: EntityId, data: DeliveredInvocation): z.i
     interaction_id: turnId,
     depth,
     asked_by: askedBy,
+    span_id: spanId,
+    content,
   };
 }
 

@@ -13,6 +13,7 @@ import { invocationReactor } from './decide/invocation.reactor.ts';
 import { invocationEntity, Invocations } from './decide/invocation.read.ts';
 import { RelevanceJudge } from './decide/relevance-judge.ts';
 import { externalRunRoutes } from './external/run.external.http.ts';
+import { runPostRoutes } from './external/run.posts.http.ts';
 import { endedInvocations, externalRuns } from './external/run.external.ts';
 import { promptBudgetEntity, PromptBudgets } from './prompt/prompt-budget.read.ts';
 import { promptRoute } from './prompt/prompt.http.ts';
@@ -51,6 +52,7 @@ export function createAnswering(core: Core, { relevance, ...deps }: AnsweringDep
     runRoutes(app: HttpApp) {
       runRoutes(app, own.runs);
       externalRunRoutes(app, answering);
+      runPostRoutes(app, answering);
     },
     decisionRoutes: (app: HttpApp) => invocationRoutes(app, answering),
     liveCommands: runLiveCommands(own.runs),

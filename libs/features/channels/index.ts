@@ -27,7 +27,7 @@ export {
 export { interactionRoutes } from './interaction/interaction.http.ts';
 export { interactionId, type InteractionRef, parseInteractionId } from './interaction/interaction.id.ts';
 export { type InteractionDirectory, interactionToPost } from './interaction/interaction.requests.ts';
-export { type PostInteractionBody, postInteractionBody } from './interaction/interaction.schemas.ts';
+export { interactionSchema, type PostInteractionBody, postInteractionBody } from './interaction/interaction.schemas.ts';
 export type { InteractionQueries } from './interaction/reads/queries.ts';
 export { CHANNEL, CHANNEL_READ_MODEL } from './channel.keys.ts';
 export { reactionRoutes } from './reaction/reaction.http.ts';

@@ -24,6 +24,15 @@ interface EphemeralKind {
   readonly max: number;
 }
 
+interface GivenValue {
+  readonly name: string;
+  readonly n?: number;
+  readonly json: string;
+}
+
+/** Stands for a finished value. */
+const FINISHED = 'null';
+
 const found = z.array(z.string());
 
 /**
@@ -44,15 +53,28 @@ export class EphemeralValues implements LiveValues {
   /**
    * @param value.n default: higher than all before it
    * @param value.json JSON text on one line
-   * @returns the JSON stored after the call: the earlier value, if its `n` is the same or higher
+   * @returns the JSON stored after the call: the earlier value, if its `n` is the same or higher; `json` for a
+   *   finished one
    */
-  async put(
+  async put(organizationId: EntityId, channelId: EntityId, value: GivenValue): Promise<string> {
+    const stored = await this.#put(organizationId, channelId, value, this.#kind.ttlMs);
+    return stored === FINISHED ? value.json : stored;
+  }
+
+  /** Publishes the end of a value, and takes none of that name any longer until it would have expired. */
+  async finish(organizationId: EntityId, channelId: EntityId, name: string): Promise<void> {
+    await this.#put(organizationId, channelId, { name, n: Number.MAX_SAFE_INTEGER, json: FINISHED }, 0);
+  }
+
+  /** @param shownTtlMs that subscribers receive */
+  async #put(
     organizationId: EntityId,
     channelId: EntityId,
-    { name, n, json }: { readonly name: string; readonly n?: number; readonly json: string },
+    { name, n, json }: GivenValue,
+    shownTtlMs: number,
   ): Promise<string> {
     const { ttlMs, max } = this.#kind;
-    const args = [name, n ?? '', json, ttlMs, max, ...this.#messageAroundN(name, json, ttlMs)];
+    const args = [name, n ?? '', json, ttlMs, max, ...this.#messageAroundN(name, json, shownTtlMs)];
     const call = { name: 'parley_ephemeral_put_v2', keys: this.#writtenKeys(organizationId, channelId), args };
     const [stored] = await this.#functions.callAll([call]);
     return z.string().parse(stored);
@@ -88,10 +110,11 @@ export class EphemeralValues implements LiveValues {
       { name: 'parley_ephemeral_all_v2', keys: [values, expiry], args: [] },
     ]);
     const words = found.parse(reply);
-    return Array.from({ length: words.length / 4 }, (_, index) => {
+    const all = Array.from({ length: words.length / 4 }, (_, index) => {
       const [name = '', n, ttlMs, json = ''] = words.slice(4 * index, 4 * index + 4);
       return { name, n: Number(n), ttlMs: Number(ttlMs), json };
     });
+    return all.filter(({ json }) => json !== FINISHED);
   }
 
   async current(organizationId: EntityId, channelId: EntityId): Promise<LiveValue[]> {

@@ -20,6 +20,8 @@ export interface RemoteCall {
   readonly input: Readonly<Record<string, unknown>>;
   /** Of the tool, as it was listed: servers since 2026 may want arguments in headers. */
   readonly schema: RemoteTool['input'];
+  /** Sent as `_meta`. */
+  readonly meta?: Readonly<Record<string, unknown>>;
 }
 
 const LIMITS: ToolServerLimits = { timeoutMs: 60_000, maxBytes: 8 * 1024 * 1024 };
@@ -93,9 +95,10 @@ async function pageAt({ client, exchange, options }: Session, cursor: string | n
   return { tools: answer.tools as readonly unknown[], next: next === '' ? null : next };
 }
 
-async function calledIn({ client, exchange, options }: Session, { name, input, schema }: RemoteCall) {
+async function calledIn({ client, exchange, options }: Session, { name, input, schema, meta }: RemoteCall) {
   const toolDefinition = { name, inputSchema: { ...schema, type: 'object' as const } };
-  await client.callTool({ name, arguments: { ...input } }, { ...options, toolDefinition });
+  const params = { name, arguments: { ...input }, ...(meta !== undefined && { _meta: { ...meta } }) };
+  await client.callTool(params, { ...options, toolDefinition });
   const result = readResult(exchange.answer);
   if (result === null) throw notValid();
   return result;

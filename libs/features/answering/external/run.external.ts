@@ -8,8 +8,18 @@ import { NO_USAGE } from '#libs/platform/model/index.ts';
 
 import type { Answering } from '../context.ts';
 import { callWebhook } from './webhook.ts';
+import { messageOf, type RunMessage } from '../run/run.conversation.ts';
 import { runEntity } from '../run/run.read.ts';
-import { EXTERNAL, failed, hasEnded, isAtAgent, type Run, type RunEvent, type RunState } from '../run/run.ts';
+import {
+  type CalledTool,
+  EXTERNAL,
+  failed,
+  hasEnded,
+  isAtAgent,
+  type Run,
+  type RunEvent,
+  type RunState,
+} from '../run/run.ts';
 
 /** From the claim of a run to the answer of its agent. */
 const ANSWER_TIMEOUT_MS = 600_000;
@@ -19,7 +29,7 @@ const PAUSES = { first: 1_000, longest: 60_000 };
 const FAILED = 'agent_failed';
 
 /** Hands runs to the teams of external agents, and limits the time that their answers may take. */
-export function externalRuns(answering: Pick<Answering, 'agents' | 'fetcher' | 'inboxes' | 'runs'>) {
+export function externalRuns(answering: Pick<Answering, 'agents' | 'channels' | 'fetcher' | 'inboxes' | 'runs'>) {
   return reactor<RunState, RunEvent>({
     name: 'external-runs',
     on: ['RunClaimed.v1'],
@@ -29,11 +39,21 @@ export function externalRuns(answering: Pick<Answering, 'agents' | 'fetcher' | '
     isEnded: (run) => run !== null && (hasEnded(run) || !isAtAgent(run)),
     async handle(_event, { state: run, commandContext, signal }) {
       if (run === null) return [];
-      const { id: runId, organizationId, agentId, channelId, messageId, turnId, depth, asked } = run;
+      const { id: runId, organizationId, agentId, channelId, messageId, turnId, spanId, depth, asked } = run;
       const agent = await answering.agents.agent(organizationId, agentId);
       if (agent === null || !agent.isActive) return [failed('agent_gone', 'the agent does not exist any longer')];
       const askedBy = asked?.askedBy.runId ?? null;
-      const invocation = { runId, channelId, messageId, turnId, depth, askedBy };
+      const message = await messageOf(answering.channels.queries, run);
+      const invocation = {
+        runId,
+        channelId,
+        messageId,
+        turnId,
+        depth,
+        askedBy,
+        spanId,
+        content: shortContent(message),
+      };
       const isDelivered = await answering.inboxes.deliver(commandContext('inbox'), agentId, invocation);
       if (!isDelivered) return [failed('agent_busy', 'too many messages wait for this agent')];
       // Its end may have come before the delivery, which it then did not find.
@@ -43,8 +63,8 @@ export function externalRuns(answering: Pick<Answering, 'agents' | 'fetcher' | '
         return [];
       }
       const data = invocationFor(agentId, invocation);
-      const message = { id: runId, type: 'invocation.requested', data, context: commandContext('webhook gone') };
-      await callWebhook(agent, message, signal, answering);
+      const request = { id: runId, type: 'invocation.requested', data, context: commandContext('webhook gone') };
+      await callWebhook(agent, request, signal, answering);
       return [{ type: 'RunHandedOver.v1', data: {} }];
     },
     giveUp(_run, { reason }) {
@@ -58,6 +78,14 @@ export function externalRuns(answering: Pick<Answering, 'agents' | 'fetcher' | '
       pauseMs: PAUSES,
     },
   });
+}
+
+/** Content beyond this is left to `/conversation`: the inbox keeps what it has delivered for ever. */
+const MAX_CONTENT_CHARS = 16_384;
+
+function shortContent(message: RunMessage | null): RunMessage['content'] | null {
+  if (message === null || JSON.stringify(message.content).length > MAX_CONTENT_CHARS) return null;
+  return message.content;
 }
 
 /** Records in the inbox of an external agent that a run of it has ended. */
@@ -110,6 +138,25 @@ export function obstacleOf(run: Run): ExternalRejection | null {
   if (run.claim.model.kind !== EXTERNAL) return { reason: 'not_external' };
   if (run.steps.length > 0) return { reason: 'run_answered' };
   return hasEnded(run) ? { reason: 'run_ended' } : null;
+}
+
+/** Calls of a run without a result at the same time. */
+export const MAX_OPEN_CALLS = 100;
+export type CallRejection = ExternalRejection | { readonly reason: 'too_many_calls' };
+
+/** Precedes the post of the call, so that the end of the run ends the call. */
+export function decideCall(run: Run, { id, name }: CalledTool): Decision<RunEvent, CallRejection> {
+  const obstacle = obstacleOf(run);
+  if (obstacle !== null) return refuse(obstacle);
+  if (run.openCalls.some((one) => one.id === id)) return accept();
+  if (run.openCalls.length >= MAX_OPEN_CALLS) return refuse({ reason: 'too_many_calls' });
+  return accept({ type: 'ToolCallPosted.v1', data: { callId: id, name } });
+}
+
+/** Follows the post of the result. */
+export function decideResult(run: Run, callId: string): Decision<RunEvent, never> {
+  const isOpen = !hasEnded(run) && run.openCalls.some(({ id }) => id === callId);
+  return isOpen ? accept({ type: 'ToolResultPosted.v1', data: { callId } }) : accept();
 }
 
 /** The answer becomes the only step of the run. Repeated with the same text, it changes nothing. */

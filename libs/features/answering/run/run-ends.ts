@@ -1,3 +1,4 @@
+import { accept, type Decision } from '#libs/kernel/decider.ts';
 import type { StreamEvent } from '#libs/kernel/event.ts';
 import { defineEvents } from '#libs/platform/eventstore/index.ts';
 import { type EndedProcess, reactor } from '#libs/platform/reactors/index.ts';
@@ -5,12 +6,12 @@ import { type EndedProcess, reactor } from '#libs/platform/reactors/index.ts';
 import type { Answering } from '../context.ts';
 import { endDelivery } from '../external/run.external.ts';
 import { answerAsker, endQuestion } from '../tools/run.questions.ts';
-import { showEnd } from './response.ts';
+import { endCalls, showEnd, unfinishedCalls } from './response.ts';
 import { RunInChannel } from './run.channel.ts';
 import { runLaneId } from './run-lane.ts';
 import { leaveLane, QUEUE_FULL } from './run-lanes.ts';
 import { RunTrace } from './run.trace.ts';
-import { decideShowEnd, hasEnded, RUN, type Run, runCodec, type RunEvent } from './run.ts';
+import { hasEnded, RUN, type Run, runCodec, type RunEvent } from './run.ts';
 
 const NAME = 'run-ends';
 
@@ -39,6 +40,7 @@ export function runEnds(answering: Answering) {
     async handle(_event: StreamEvent<RunEvent>, process) {
       const run = await endedRun(process);
       if (run === null) return [];
+      await endToolCalls(run, process, answering);
       if (!run.isEndShown) await show(run, process, answering);
       await release(run, process, answering);
       return [];
@@ -68,6 +70,13 @@ async function show(run: Run, { commandContext }: EndedProcess, answering: Answe
   else await answerAsker(run, commandContext('answer'), runs);
 }
 
+/** Also of a completed run, which shows its end itself. */
+async function endToolCalls(run: Run, { commandContext }: EndedProcess, answering: Answering): Promise<void> {
+  if (run.asked !== null || unfinishedCalls(run).length === 0) return;
+  const { correlationId, traceparent } = commandContext('calls');
+  await endCalls(run, new RunInChannel(run, answering, { correlationId, traceparent }));
+}
+
 async function release(run: Run, { commandContext }: EndedProcess, answering: Answering): Promise<void> {
   const { runs, inboxes } = answering;
   // 3. Readers that wait for the run get it from here on.
@@ -79,4 +88,9 @@ async function release(run: Run, { commandContext }: EndedProcess, answering: An
   // 5. The next run of the lane may begin, unless the run never had a place in it.
   if (run.asked === null && run.failure?.reason !== QUEUE_FULL)
     await leaveLane({ id: runLaneId(run), runId: run.id }, commandContext, answering);
+}
+
+/** Once, and only for a run that has ended. */
+export function decideShowEnd(run: Run): Decision<RunEvent, never> {
+  return hasEnded(run) && !run.isEndShown ? accept({ type: 'RunEndShown.v1', data: {} }) : accept();
 }

@@ -7,13 +7,14 @@ import {
   parseInteractionId,
   type PostResult,
 } from '#libs/features/channels/index.ts';
+import type { Actor } from '#libs/kernel/event.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { Process } from '#libs/platform/reactors/index.ts';
 
 import type { Answering } from '../context.ts';
-import type { Run, RunEvent, RunState } from './run.ts';
+import type { CalledTool, Run, RunEvent, RunState } from './run.ts';
 
 /** A step of a run in one worker. */
 export interface StepOfRun {
@@ -51,6 +52,9 @@ export class ChannelRefusal extends Error {
 /** Namespace of the spans and commands of runs. Part of the storage format: never change it. */
 const RUNS = '2f0b7c61-5f0e-4a53-9d3a-6c1d1a1f7f04';
 
+/** `actor`: the program of an external agent, with its key. Default: Parley. */
+type Cause = Pick<CommandContext, 'correlationId' | 'traceparent'> & { readonly actor?: Actor };
+
 const ACTOR = { type: 'system', id: 'reactor:agent-runs' } as const;
 
 /**
@@ -60,14 +64,10 @@ const ACTOR = { type: 'system', id: 'reactor:agent-runs' } as const;
 export class RunInChannel {
   readonly #run: Run;
   readonly #answering: Pick<Answering, 'channels' | 'directory'>;
-  readonly #cause: Pick<CommandContext, 'correlationId' | 'traceparent'>;
+  readonly #cause: Cause;
 
   /** @param cause of the events that the run writes: the request that it follows from */
-  constructor(
-    run: Run,
-    answering: Pick<Answering, 'channels' | 'directory'>,
-    cause: Pick<CommandContext, 'correlationId' | 'traceparent'>,
-  ) {
+  constructor(run: Run, answering: Pick<Answering, 'channels' | 'directory'>, cause: Cause) {
     this.#run = run;
     this.#answering = answering;
     this.#cause = cause;
@@ -90,24 +90,48 @@ export class RunInChannel {
     return result;
   }
 
-  /** Shows how far a tool call is, to clients that are there now. */
-  async update(call: { readonly id: string; readonly name: string }, sequence: number, text: string): Promise<void> {
-    if (this.#run.asked !== null) return;
-    const item = { type: 'tool_call_update', tool_name: call.name, tool_call_id: this.toolCallId(call.id), sequence };
+  /**
+   * Shows how far a tool call is, to clients that are there now.
+   *
+   * @param update an update as the contract has it
+   * @returns the update that is shown now, or null as `post` @throws ChannelRefusal
+   */
+  async update(call: CalledTool, sequence: number, update: object): Promise<string | Buffer | null> {
+    if (this.#run.asked !== null) return null;
+    const toolCallId = this.toolCallId(call.id);
+    const item = { type: 'tool_call_update', tool_name: call.name, tool_call_id: toolCallId, sequence };
     const interaction = await this.#interaction({
       role: 'tool_call',
-      content: [{ ...item, update: { kind: 'string', text } }],
+      content: [{ ...item, update }],
       name: `update ${call.id} ${sequence}`,
       below: this.spanOf(`call ${call.id}`),
     });
     const shown = { ...interaction, contentRole: 'tool_call_update' as const };
-    const update = { toolCallId: this.toolCallId(call.id), sequence };
-    await this.#answering.channels.interactions.update(
+    const result = await this.#answering.channels.interactions.update(
       this.#context(`update ${call.id} ${sequence}`),
       this.#run.channelId,
       shown,
-      update,
+      { toolCallId, sequence },
     );
+    if (!result.ok) throw new ChannelRefusal(result.rejection.reason);
+    return result.document;
+  }
+
+  /** Shows a call, once. */
+  postCall(call: CalledTool, item: object, more: Pick<RunPost, 'metadata'> = {}): ReturnType<RunInChannel['post']> {
+    const content = [{ type: 'tool_call', ...this.#named(call), ...item }];
+    return this.post({ role: 'tool_call', content, name: `call ${call.id}`, ...more });
+  }
+
+  /** Shows the result of a call below it, once. @throws ChannelRefusal `parent_not_found` for a call that is not shown */
+  postResult(call: CalledTool, item: object, more: Pick<RunPost, 'metadata'> = {}): ReturnType<RunInChannel['post']> {
+    const content = [{ type: 'tool_call_result', ...this.#named(call), display_text: null, ...item }];
+    const below = this.spanOf(`call ${call.id}`);
+    return this.post({ role: 'tool_call_result', content, name: `result ${call.id}`, below, ...more });
+  }
+
+  #named({ id, name }: CalledTool): object {
+    return { tool_name: name, tool_call_id: this.toolCallId(id) };
   }
 
   /** Unique in the channel, where the calls of all runs are shown. */
@@ -186,7 +210,7 @@ export class RunInChannel {
     return {
       commandId: derivedId(RUNS, `run-${id} ${name} command`),
       organizationId,
-      actor: ACTOR,
+      actor: this.#cause.actor ?? ACTOR,
       at: systemClock.now(),
       correlationId: this.#cause.correlationId,
       traceparent: this.#cause.traceparent,

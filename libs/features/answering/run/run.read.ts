@@ -158,7 +158,7 @@ type RunFacets = { readonly status: string; readonly agent: string; readonly cha
 
 export const runEntity = entity<RunState, RunEvent, RunFacets>({
   category: RUN,
-  version: 5,
+  version: 6,
   codec: runCodec,
   fold: runFold,
   resource,

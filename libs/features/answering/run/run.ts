@@ -83,6 +83,10 @@ export const runCodec = defineEvents({
     omitted: z.array(z.string()).optional(),
     isLast: z.boolean().optional(),
   }),
+  /** The team of an external agent is about to show a tool call in the channel. */
+  'ToolCallPosted.v1': z.object({ callId: z.string(), name: z.string() }),
+  /** The channel shows the result of that call. */
+  'ToolResultPosted.v1': z.object({ callId: z.string() }),
   'ToolStepFinished.v1': z.object({ step, callId: z.string(), ...toolOutcome }),
   /** A tool call asks another agent. The run waits for the run `runId`, which is requested next. */
   'QuestionAsked.v1': z.object({
@@ -156,6 +160,8 @@ export type Run = RunRequested &
     /** The step that has started and not finished. */
     readonly started: { readonly step: number; readonly callId: string | null; readonly at: Timestamp } | null;
     readonly missed: readonly Data<'ToolServersMissed.v1'>[];
+    /** Tool calls of an external agent whose results the channel does not show. */
+    readonly openCalls: readonly CalledTool[];
     /** Characters that the outcomes of the steps have as JSON. */
     readonly size: number;
     readonly responseId: string | null;
@@ -193,6 +199,7 @@ function requested(event: StreamEvent<Extract<RunEvent, { type: 'RunRequested.v1
     steps: [],
     started: null,
     missed: [],
+    openCalls: [],
     size: 0,
     responseId: null,
     failure: null,
@@ -216,6 +223,10 @@ function changes(run: Run, { type, data, metadata: { at }, revision }: StreamEve
       return { phase: 'running', claim: data, stepRevision: revision };
     case 'StepStarted.v1':
       return { started: { ...data, at } };
+    case 'ToolCallPosted.v1':
+      return { openCalls: [...run.openCalls, { id: data.callId, name: data.name }] };
+    case 'ToolResultPosted.v1':
+      return { openCalls: run.openCalls.filter(({ id }) => id !== data.callId) };
     case 'ToolServersMissed.v1':
       return { missed: [...run.missed, data] };
     case 'ModelStepFinished.v1':
@@ -268,6 +279,11 @@ export function callOf({ steps }: Pick<Run, 'steps'>, callId: string): ToolCall 
   return calls.find(({ id }) => id === callId) ?? null;
 }
 
+export interface CalledTool {
+  readonly id: string;
+  readonly name: string;
+}
+
 /** Between the texts of two steps. */
 export const SEPARATOR = '\n\n';
 
@@ -299,9 +315,4 @@ export function decideCancel(run: Run): Decision<RunEvent, never> {
 /** A run that has begun, or may begin, stays as it is. */
 export function decideAdmit({ phase, lane }: Run): Decision<RunEvent, never> {
   return phase === 'queued' && lane !== 'admitted' ? accept({ type: 'RunAdmitted.v1', data: {} }) : accept();
-}
-
-/** Once, and only for a run that has ended. */
-export function decideShowEnd(run: Run): Decision<RunEvent, never> {
-  return hasEnded(run) && !run.isEndShown ? accept({ type: 'RunEndShown.v1', data: {} }) : accept();
 }

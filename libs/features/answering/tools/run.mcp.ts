@@ -1,8 +1,11 @@
 import type { Agent, AgentTools, FoundServer, OfferedTool } from '#libs/features/agents/index.ts';
+import type { Channels } from '#libs/features/channels/index.ts';
 import { admitText } from '#libs/kernel/text.ts';
 import { type LeftOutTool, ToolServerError } from '#libs/platform/mcp/index.ts';
 import { asText } from '#libs/platform/model/index.ts';
 
+import { messageOf } from '../run/run.conversation.ts';
+import type { Run } from '../run/run.ts';
 import { failure, type RunTool } from './run.tools.ts';
 
 const MAX_RESULT_CHARS = 20_000;
@@ -17,6 +20,24 @@ export interface MissedServer {
   readonly reason: string;
 }
 
+/** Makes the `_meta` of a call. @throws Fault `store_unavailable` */
+export type MetaOf = () => Promise<Readonly<Record<string, string | null>>>;
+
+/**
+ * Who is behind a call, for servers that authorize by it: Parley says it, and neither the model nor the user can change it.
+ * The user is null if the message that is answered is not of a user with an account.
+ */
+export function callerMeta({ queries }: Pick<Channels, 'queries'>, run: Run): MetaOf {
+  return async () => ({
+    'parley/organization_id': run.organizationId,
+    'parley/agent_id': run.agentId,
+    'parley/channel_id': run.channelId,
+    'parley/run_id': run.id,
+    'parley/message_id': run.messageId,
+    'parley/user_id': (await messageOf(queries, run))?.userId ?? null,
+  });
+}
+
 /**
  * The tools of servers that an agent names.
  *
@@ -25,12 +46,12 @@ export interface MissedServer {
  */
 export async function serverTools(
   agent: Agent,
-  { call, signal }: { readonly call: string | null; readonly signal: AbortSignal },
+  { call, signal, metaOf }: { readonly call: string | null; readonly signal: AbortSignal; readonly metaOf: MetaOf },
   agentTools: Pick<AgentTools, 'of' | 'call'>,
 ): Promise<{ readonly tools: readonly RunTool[]; readonly missed: readonly MissedServer[] }> {
   const found = await agentTools.of(agent, { call, signal });
   return {
-    tools: found.flatMap((server) => server.tools.map((tool) => toolOf(server, tool, agentTools))),
+    tools: found.flatMap((server) => server.tools.map((tool) => toolOf(server, tool, { agentTools, metaOf }))),
     missed: found.flatMap(({ name, failure: reason, leftOut }) => {
       if (reason !== null) return { name, reason };
       return leftOut.length === 0 ? [] : { name, reason: reasonOf(leftOut) };
@@ -41,7 +62,7 @@ export async function serverTools(
 function toolOf(
   { name: server, access }: FoundServer,
   tool: OfferedTool,
-  agentTools: Pick<AgentTools, 'call'>,
+  { agentTools, metaOf }: { readonly agentTools: Pick<AgentTools, 'call'>; readonly metaOf: MetaOf },
 ): RunTool {
   const { name, offeredAs, description, input: schema, isRepeatable } = tool;
   return {
@@ -52,7 +73,7 @@ function toolOf(
     displayText: () => `Calling ${admitText(name, MAX_NAME)} of ${server}`,
     async run(input, { signal }) {
       try {
-        const { isError, text } = await agentTools.call(access, { name, input, schema }, signal);
+        const { isError, text } = await agentTools.call(access, { name, input, schema, meta: await metaOf() }, signal);
         const result = { server, text: admitText(text, MAX_RESULT_CHARS), is_cut: text.length > MAX_RESULT_CHARS };
         return { status: isError ? 'failure' : 'success', result };
       } catch (error) {

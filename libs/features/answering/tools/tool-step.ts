@@ -2,11 +2,11 @@ import type { Agent } from '#libs/features/agents/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 
 import type { Answering } from '../context.ts';
-import type { StepOfRun } from '../run/run.channel.ts';
+import { ChannelRefusal, type StepOfRun } from '../run/run.channel.ts';
 import type { NextStep } from '../run/run.next.ts';
 import { overridesOf } from '../run/run.prompt.ts';
 import type { Run, RunEvent } from '../run/run.ts';
-import { type MissedServer, serverTools } from './run.mcp.ts';
+import { callerMeta, type MissedServer, serverTools } from './run.mcp.ts';
 import { mentionTool } from './run.mentions.ts';
 import { askTool } from './run.questions.ts';
 import {
@@ -49,7 +49,9 @@ export async function toolsOf(
   const offers = (name: string) => mayAsk && model !== null && (call === null || call === name);
   const mention = offers(MENTION_TOOL) ? await mentionTool(run, context, answering) : null;
   const remote =
-    model === null ? { tools: [], missed: [] } : await serverTools(agent, { call, signal }, answering.agentTools);
+    model === null
+      ? { tools: [], missed: [] }
+      : await serverTools(agent, { call, signal, metaOf: callerMeta(answering.channels, run) }, answering.agentTools);
   const all = [
     ...(agent.knowledgeGraph === null ? [] : [searchTool(answering)]),
     ...(mayRead && overridesOf(agent, run).mayReadPages ? [readPageTool(answering)] : []),
@@ -71,25 +73,11 @@ export async function runToolStep(
   const wasStarted = run.started?.step === step;
   if (!wasStarted) await process.recordIntent({ type: 'StepStarted.v1', data: { step, callId: call.id } });
   const tool = tools.find(({ name }) => name === call.name);
-  const names = { tool_name: call.name, tool_call_id: channel.toolCallId(call.id) };
-  await channel.post({
-    role: 'tool_call',
-    content: [
-      { type: 'tool_call', ...names, tool_args: call.input, display_text: tool?.displayText(call.input) ?? null },
-    ],
-    name: `call ${call.id}`,
-  });
+  await channel.postCall(call, { tool_args: call.input, display_text: tool?.displayText(call.input) ?? null });
   const answer = run.question?.callId === call.id ? run.question.answer : null;
   const outcome = answer ?? (await outcomeOf());
   if ('asks' in outcome) return { type: 'QuestionAsked.v1', data: { step, callId: call.id, ...outcome.asks } };
-  await channel.post({
-    role: 'tool_call_result',
-    content: [
-      { type: 'tool_call_result', ...names, tool_result: outcome.result, status: outcome.status, display_text: null },
-    ],
-    name: `result ${call.id}`,
-    below: channel.spanOf(`call ${call.id}`),
-  });
+  await channel.postResult(call, { tool_result: outcome.result, status: outcome.status });
   return { type: 'ToolStepFinished.v1', data: { step, callId: call.id, ...outcome } };
 
   async function outcomeOf(): Promise<ToolOutcome | Asks> {
@@ -97,7 +85,14 @@ export async function runToolStep(
     if (wasStarted && tool?.isRepeatable !== true) return failure(UNFINISHED);
     if (tool === undefined) return failure(missed[0]?.reason ?? 'the agent has no such tool');
     let updates = 0;
-    const update = async (text: string) => channel.update(call, (updates += 1), text);
+    const update = async (text: string) => {
+      try {
+        await channel.update(call, (updates += 1), { kind: 'string', text });
+      } catch (error) {
+        // The call runs all the same.
+        if (!(error instanceof ChannelRefusal)) throw error;
+      }
+    };
     await update(tool.displayText(call.input));
     const { organizationId } = run;
     const use = { organizationId, agent, callId: call.id, signal: process.signal, update };

@@ -1,6 +1,6 @@
 import { accept } from '#libs/kernel/decider.ts';
 import { sequenceOf, type StreamEvent, type StreamRevision } from '#libs/kernel/event.ts';
-import { storeUnavailable } from '#libs/kernel/faults.ts';
+import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 
@@ -108,6 +108,7 @@ export class InteractionCommands {
     this.#endTyping(context, channelId, event.data);
     const { turnId, contentRole } = event.data;
     const document = postedJson(event, { organizationId, channelId });
+    await this.#endUpdates(organizationId, channelId, interaction.content);
     return { ok: true, document, revision: result.revision, ref, turnId, contentRole };
   }
 
@@ -120,6 +121,18 @@ export class InteractionCommands {
       ...(actor.id === userId || actor.id === agentId ? [] : [actor]),
     ];
     this.#typing.end(organizationId, channelId, writers).catch(() => undefined);
+  }
+
+  /** Ends what clients see of running calls that these are the results of. The results are in the log in any case. */
+  async #endUpdates(organizationId: EntityId, channelId: EntityId, content: StoredContent): Promise<void> {
+    const ids = content.map((item) => (item.type === 'tool_call_result' ? Reflect.get(item, 'tool_call_id') : null));
+    const calls = ids.filter((id): id is string => typeof id === 'string');
+    if (calls.length === 0) return;
+    try {
+      await Promise.all(calls.map((id) => this.#updates.end(organizationId, channelId, id)));
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'store_unavailable') throw error;
+    }
   }
 
   /**
@@ -181,24 +194,29 @@ export class InteractionCommands {
   }
 
   /** @param writer must be allowed to write as the sender */
-  append(
+  async append(
     context: CommandContext,
     ref: InteractionRef,
     content: StoredContent,
     writer: Writer,
   ): Promise<InteractionResult> {
-    return this.#change(context, ref, writer, (state, target) => decideAppend(state, target, content));
+    const result = await this.#change(context, ref, writer, (state, target) => decideAppend(state, target, content));
+    if (result.ok) await this.#endUpdates(context.organizationId, ref.channelId, content);
+    return result;
   }
 
   /** @param writer as for `append` */
-  complete(
+  async complete(
     context: CommandContext,
     ref: InteractionRef,
     content: StoredContent | null,
     writer: Writer,
     details: FinalDetails = {},
   ): Promise<InteractionResult> {
-    return this.#change(context, ref, writer, (state, target) => decideComplete(state, target, content, details));
+    const decide = (state: ChannelStream, target: InteractionTarget) => decideComplete(state, target, content, details);
+    const result = await this.#change(context, ref, writer, decide);
+    if (result.ok) await this.#endUpdates(context.organizationId, ref.channelId, content ?? []);
+    return result;
   }
 
   /**

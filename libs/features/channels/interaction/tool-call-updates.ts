@@ -45,6 +45,11 @@ export class ToolCallUpdates {
     return this.#values.put(organizationId, channelId, { name: toolCallId, n: sequence, json: document });
   }
 
+  /** The channel has the result of the call: its last update is not shown again, and a late one is not stored. */
+  end(organizationId: EntityId, channelId: EntityId, toolCallId: string): Promise<void> {
+    return this.#values.finish(organizationId, channelId, toolCallId);
+  }
+
   /** The updates of a channel, least recently stored first. */
   async ofChannel(organizationId: EntityId, channelId: EntityId): Promise<ToolCallUpdate[]> {
     return (await this.#values.ofChannel(organizationId, channelId)).map(({ json }) => {

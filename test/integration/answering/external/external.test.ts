@@ -169,12 +169,14 @@ describe('an external agent', () => {
       interaction_id: first.message.interaction_id,
       depth: 0,
       asked_by: null,
+      span_id: first.message.span_id,
+      content: [{ type: 'text', text: 'One?' }],
     });
     expect((await framesAfter(2, 1)).map(({ data }) => data.run_id)).toEqual([second.runId]);
 
     expect((await team('GET', second, 'conversation')).json.messages).toEqual([
-      { role: 'user', text: 'One?' },
-      { role: 'user', text: 'Two?' },
+      { role: 'user', text: 'One?', content: [{ type: 'text', text: 'One?' }] },
+      { role: 'user', text: 'Two?', content: [{ type: 'text', text: 'Two?' }] },
     ]);
     const answer = await team('POST', second, 'response', { text: 'Two <b>it</b> is.' });
     expect(answer).toMatchObject({ status: 200, json: { id: second.runId } });

@@ -75,8 +75,10 @@ describe('a run', () => {
     const frames = (await topic.take()).map(({ frame }) => frame as Json);
     const text = frames.filter(({ frame }) => frame === 'delta').map((one) => one.text);
     expect(text.join('')).toBe(response.content[0].text);
-    const updates = frames.filter(({ frame }) => frame === 'ephemeral').map(({ data }) => data.content[0].update.text);
-    expect(updates).toEqual([
+    const ephemeral = frames.filter(({ frame }) => frame === 'ephemeral');
+    // The result ends the updates.
+    expect(ephemeral.at(-1)).toMatchObject({ data: null, ttl_ms: 0 });
+    expect(ephemeral.slice(0, -1).map(({ data }) => data.content[0].update.text)).toEqual([
       'Searching the knowledge graph for “When does the warehouse in Bremen open?”',
       'Found one passage',
     ]);

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { MAX_WAITING_RUNS, runLaneId } from '#libs/features/answering/run/run-lane.ts';
-import { decideShowEnd } from '#libs/features/answering/run/run.ts';
+import { decideShowEnd } from '#libs/features/answering/run/run-ends.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { eventually } from '#test/support/eventually.ts';

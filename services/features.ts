@@ -12,7 +12,9 @@ import {
   channelRoutes,
   Channels,
   channelsModule,
+  erasedEvents,
   interactionRoutes,
+  messageRoutes,
   reactionRoutes,
 } from '#libs/features/channels/index.ts';
 import { crawlEntity, crawlReactors, crawlRoutes, crawlsModule } from '#libs/features/crawls/index.ts';
@@ -152,7 +154,11 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
 
   // 5. Protocols.
   const realtime = createRealtime(core, {
-    channelEvents: { projection: channelFrames, stateBefore: channels.stateBefore.bind(channels) },
+    channelEvents: {
+      projection: channelFrames,
+      stateBefore: channels.stateBefore.bind(channels),
+      erased: (channel) => erasedEvents(core, channel),
+    },
     channels,
     authenticator,
     keyChanges,
@@ -200,6 +206,7 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
     /** Declares all routes of the API. The OpenAPI document lists them in this order. */
     routes(app: HttpApp): void {
       interactionRoutes(app, channels);
+      messageRoutes(app, channels);
       reactionRoutes(app, channels);
       realtime.routes(app);
       channelRoutes(app, channels, access);

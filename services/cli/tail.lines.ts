@@ -85,6 +85,10 @@ export class TailLines {
         return { who: this.#writer(event.data), what: `✓ ${textOf(event.data)}` };
       case 'interaction.failed':
         return { who: this.#writer(event.data), what: `✗ ${textOf(event.data)}`, style: 'red' };
+      case 'interaction.edited':
+        return { who: this.#writer(event.data), what: `edited${by}: ${textOf(event.data)}` };
+      case 'interaction.deleted':
+        return { who: this.#writer(event.data), what: `message deleted${by}`, style: 'red' };
       case 'reaction.added':
       case 'reaction.removed': {
         const { reactor, emoji, interaction_id: id } = event.data;

@@ -17,6 +17,7 @@ import { handshakeBenchmark } from './handshake.benchmark.ts';
 import { importBenchmark } from './import.benchmark.ts';
 import { listReactionsBenchmark } from './list-reactions.benchmark.ts';
 import { mediaBenchmark } from './media.benchmark.ts';
+import { membersBenchmark } from './members.benchmark.ts';
 import { memoryBenchmark } from './memory.benchmark.ts';
 import { participantsBenchmark } from './participants.benchmark.ts';
 import { httpCommandBenchmarks } from './commands-over-http.benchmark.ts';
@@ -37,6 +38,7 @@ const BENCHMARKS = [
   ...postgresBenchmarks,
   ...getBenchmarks,
   listReactionsBenchmark,
+  membersBenchmark,
   ...httpCommandBenchmarks,
   ...appendBenchmarks,
   participantsBenchmark,

@@ -695,10 +695,18 @@ export interface paths {
         get: operations["getInteraction"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * Delete the content of one's own complete message
+         * @description What remains is its place, sender and time, with `deleted_at`. Reads of the past, event streams and websockets no longer show the content; the log keeps it.
+         */
+        delete: operations["deleteInteraction"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Replace the content of one's own complete message
+         * @description The message keeps its place, and `edited_at` says when. No agent is asked again.
+         */
+        patch: operations["editInteraction"];
         trace?: never;
     };
     "/api/v1/interactions/{interaction_id}/complete": {
@@ -796,6 +804,30 @@ export interface paths {
          */
         post: operations["dismissMentionInvitePrompt"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/interactions/{interaction_id}/pin": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Pin an interaction to its channel
+         * @description Pin an interaction to its channel
+         */
+        put: operations["pinInteraction"];
+        post?: never;
+        /**
+         * Unpin an interaction
+         * @description Unpin an interaction
+         */
+        delete: operations["unpinInteraction"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1978,6 +2010,8 @@ export interface components {
             owner_id: string | null;
             parent_channel_id: string | null;
             participants: components["schemas"]["ChannelParticipant"][];
+            /** @description In the order in which they were pinned. Absent if nothing ever was */
+            pinned_interactions?: components["schemas"]["PinnedInteraction"][];
             /** @description What a message of a user does to runs that answer earlier ones: with `queue`, and null, it is answered after them; `restart` cancels them */
             run_concurrency: components["schemas"]["RunConcurrency"] | null;
             source: components["schemas"]["ChannelSource"] | null;
@@ -2335,6 +2369,16 @@ export interface components {
             content_role: components["schemas"]["ContentRole"];
             /** Format: date-time */
             created_at: string;
+            /**
+             * Format: date-time
+             * @description Absent if it was not deleted; otherwise the content is empty
+             */
+            deleted_at?: string;
+            /**
+             * Format: date-time
+             * @description Absent if the content was not edited
+             */
+            edited_at?: string;
             id: string;
             /** @description Id of the user turn */
             interaction_id: string | null;
@@ -2432,6 +2476,10 @@ export interface components {
             interaction_id: string;
             /** @description UTF-16 code units of the draft: the next offset */
             length: number;
+        };
+        InteractionEditInput: {
+            /** @description Replaces the content */
+            content: components["schemas"]["InteractionContentInput"][];
         };
         InteractionExternalAgent: {
             /** @default null */
@@ -3092,6 +3140,15 @@ export interface components {
             next_cursor: string | null;
             page: number;
             total: number;
+        };
+        PinnedInteraction: {
+            interaction_id: string;
+            /** Format: date-time */
+            pinned_at: string;
+            pinned_by: {
+                id: string;
+                type: string;
+            };
         };
         /** @description GeoJSON point: longitude, latitude and optionally altitude */
         Point: {
@@ -10394,6 +10451,302 @@ export interface operations {
             };
         };
     };
+    deleteInteraction: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description Id of the interaction */
+                interaction_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Interaction"];
+                };
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No valid API key */
+            401: {
+                headers: {
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The API key lacks the scope */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Absent, or another organization's */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A conflict with another request */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `If-Match` does not match */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not plain JSON in UTF-8 */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A store is unavailable, or not caught up */
+            503: {
+                headers: {
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    editInteraction: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repetitions within 24 hours return the first response */
+                "Idempotency-Key"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description Id of the interaction */
+                interaction_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InteractionEditInput"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Interaction"];
+                };
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No valid API key */
+            401: {
+                headers: {
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The API key lacks the scope */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Absent, or another organization's */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A conflict with another request */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `If-Match` does not match */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not plain JSON in UTF-8 */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A store is unavailable, or not caught up */
+            503: {
+                headers: {
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     completeInteraction: {
         parameters: {
             query?: never;
@@ -11030,6 +11383,296 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Interaction"];
+                };
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No valid API key */
+            401: {
+                headers: {
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The API key lacks the scope */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Absent, or another organization's */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A conflict with another request */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `If-Match` does not match */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not plain JSON in UTF-8 */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A store is unavailable, or not caught up */
+            503: {
+                headers: {
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    pinInteraction: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description Id of the interaction */
+                interaction_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Channel"];
+                };
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No valid API key */
+            401: {
+                headers: {
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The API key lacks the scope */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Absent, or another organization's */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A conflict with another request */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `If-Match` does not match */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not plain JSON in UTF-8 */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A store is unavailable, or not caught up */
+            503: {
+                headers: {
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    unpinInteraction: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description Id of the interaction */
+                interaction_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description Revision of the entity, if it has one */
+                    ETag?: string;
+                    /** @description `true` for the response to an earlier request with the same `Idempotency-Key` */
+                    "Idempotency-Replayed"?: string;
+                    /** @description Position of the change, for reads that must include it */
+                    "Parley-Position"?: string;
+                    /** @description Id of the request in the log */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Channel"];
                 };
             };
             /** @description The request cannot be read, or its head is ambiguous */

@@ -46,6 +46,9 @@ export interface EventData {
   readonly 'interaction.updated': Interaction;
   readonly 'interaction.completed': Interaction;
   readonly 'interaction.failed': Interaction;
+  readonly 'interaction.edited': Interaction;
+  /** Without its content. Earlier events of it that are read later have null as data. */
+  readonly 'interaction.deleted': Interaction;
   readonly 'reaction.added': ReactionChange;
   readonly 'reaction.removed': ReactionChange;
   readonly 'receipt.added': Schemas['AgentReadReceipt'];

@@ -34,6 +34,8 @@ export function channelKeysOf({ revision }: EntityKeys) {
     children: `${prefix}children`,
     /** Sorted set: revision (12 digits) of each event that changed an interaction, scored by its sequence. */
     changes: `${prefix}changes`,
+    /** Sorted set: the sequences of deleted interactions, scored by themselves. */
+    deleted: `${prefix}sequences:deleted`,
     /** Sorted set: the sequences of the interactions with a facet, scored by themselves. */
     index: (facet: InteractionFacet) => `${prefix}sequences:${facet}`,
     /** Sorted set: all marks, scored by the sequence of their interaction. */

@@ -52,6 +52,7 @@ import { Drafts } from './interaction/drafts.ts';
 import { InteractionCommands } from './interaction/interaction.commands.ts';
 import { type InteractionRef, parseInteractionId } from './interaction/interaction.id.ts';
 import type { InteractionDirectory } from './interaction/interaction.requests.ts';
+import { MessageCommands } from './interaction/message.commands.ts';
 import { type ChannelStream, decideArchive } from './interaction/interaction.ts';
 import { openBefore } from './interaction/reads/past.ts';
 import { InteractionQueries } from './interaction/reads/queries.ts';
@@ -83,6 +84,7 @@ export class Channels {
   readonly interactions: InteractionCommands;
   /** Reads of interactions. */
   readonly queries: InteractionQueries;
+  readonly messages: MessageCommands;
   readonly reactions: ReactionCommands;
   readonly annotations: ReactionAnnotations;
   readonly drafts: Drafts;
@@ -107,6 +109,7 @@ export class Channels {
     this.queries = new InteractionQueries(core, this.annotations, updates);
     this.typing = new Typing(core);
     this.interactions = new InteractionCommands(this.#handler, { queries: this.queries, updates, typing: this.typing });
+    this.messages = new MessageCommands(this.#handler, this.queries);
     this.reactions = new ReactionCommands(this.#handler);
     this.drafts = new Drafts(core);
     this.values = [this.drafts, updates, this.typing];
@@ -151,10 +154,16 @@ export class Channels {
     return this.entities.update<ChannelRejection>(context, id, (channel) => decideNoteDeletion(channel, file));
   }
 
+  /** Pins an interaction to its channel, or unpins it. Deleted ones cannot be pinned. */
+  async pin(context: CommandContext, ref: InteractionRef, isPinned: boolean): Promise<ChannelResult> {
+    return this.entities.resultOf(ownResult(await this.messages.pin(context, ref, isPinned)));
+  }
+
   /** Archives the channel, and fails its incomplete interactions in the same append. */
   async archive(context: CommandContext, id: EntityId): Promise<ChannelResult> {
-    const result = await this.#handler.handle(id, context, (state) => decideArchive(state, context));
-    return this.entities.resultOf(result.ok ? ownResult(result) : result);
+    return this.entities.resultOf(
+      ownResult(await this.#handler.handle(id, context, (state) => decideArchive(state, context))),
+    );
   }
 
   #administer(
@@ -200,10 +209,8 @@ export class Channels {
 
   /** As {@link usersOf}, at the end of the log. @throws `Fault` `store_unavailable`; StreamGone */
   async usersNow(organizationId: EntityId, id: EntityId): Promise<ReadonlySet<EntityId> | null> {
-    const channel = await this.#current(
-      { commandId: newId(), organizationId, actor: READER, at: systemClock.now() },
-      id,
-    );
+    const context = { commandId: newId(), organizationId, actor: READER, at: systemClock.now() };
+    const channel = await this.#current(context, id);
     return channel && new Set(usersIn(channel));
   }
 
@@ -279,8 +286,7 @@ export class Channels {
 function ofChannel(handler: ChannelHandler): SharedStream<ChannelState, ChannelEvent>['runner'] {
   return {
     async handle(id, context, decide, lookups) {
-      const result = await handler.handle(id, context, ({ channel }, at) => decide(channel, at), lookups);
-      return result.ok ? ownResult(result) : result;
+      return ownResult(await handler.handle(id, context, ({ channel }, at) => decide(channel, at), lookups));
     },
     isKnown: (id, revision, holds) => handler.isKnown(id, revision, ({ channel }) => holds(channel)),
   };
@@ -288,7 +294,8 @@ function ofChannel(handler: ChannelHandler): SharedStream<ChannelState, ChannelE
 
 type Accepted = Extract<Awaited<ReturnType<ChannelHandler['handle']>>, { readonly ok: true }>;
 
-function ownResult(result: Accepted) {
+function ownResult<Refused extends { readonly ok: false }>(result: Accepted | Refused) {
+  if (!result.ok) return result;
   return { ...result, state: result.state.channel, events: result.events.filter(isChannelEvent) };
 }
 

@@ -30,6 +30,8 @@ export { type InteractionDirectory, interactionToPost } from './interaction/inte
 export { interactionSchema, type PostInteractionBody, postInteractionBody } from './interaction/interaction.schemas.ts';
 export type { InteractionQueries } from './interaction/reads/queries.ts';
 export { CHANNEL, CHANNEL_READ_MODEL } from './channel.keys.ts';
+export { messageRoutes } from './interaction/message.http.ts';
+export { erasedEvents } from './interaction/reads/past.ts';
 export { reactionRoutes } from './reaction/reaction.http.ts';
 export type { Reactor } from './reaction/reaction.ts';
 export { channelFrames, channelProjection } from './stream.ts';

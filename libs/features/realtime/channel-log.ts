@@ -1,7 +1,13 @@
 import { type DomainEvent, type StreamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
-import { type EntityRef, type HistoryReader, type Projection, StreamFrames } from '#libs/platform/readmodel/index.ts';
+import {
+  type EntityRef,
+  type ErasedEvents,
+  type HistoryReader,
+  type Projection,
+  StreamFrames,
+} from '#libs/platform/readmodel/index.ts';
 
 /** How a channel's events become frames, and where a fold of them can start. */
 export interface ChannelEvents<State, E extends DomainEvent> {
@@ -9,6 +15,8 @@ export interface ChannelEvents<State, E extends DomainEvent> {
   readonly projection: Projection<State, E>;
   /** The state before the block of events that contains `revision`. */
   stateBefore(channel: EntityRef, revision: StreamRevision): Promise<State>;
+  /** Default: none. */
+  readonly erased?: ErasedEvents;
 }
 
 /**
@@ -18,10 +26,10 @@ export interface ChannelEvents<State, E extends DomainEvent> {
 export function channelLog<State, E extends DomainEvent>(
   store: EventStore,
   history: HistoryReader,
-  { projection, stateBefore }: ChannelEvents<State, E>,
+  { projection, stateBefore, erased }: ChannelEvents<State, E>,
 ): StreamFrames<State, E> {
   const { fold, codec } = projection;
-  return new StreamFrames(store, projection, async (channel, next) => {
+  const stateAt = async (channel: EntityRef, next: StreamRevision): Promise<State> => {
     const state = await history.at(channel, { sequence: next }, async (revision) => {
       if (revision + 1 !== next) return null;
       let folded: State = await stateBefore(channel, revision);
@@ -35,5 +43,6 @@ export function channelLog<State, E extends DomainEvent>(
     // The read models were deleted: the history is not rebuilt yet.
     if (state === null) throw new Fault('not_caught_up', 'The read models are being built', { retryAfterSeconds: 2 });
     return state.folded;
-  });
+  };
+  return new StreamFrames(store, projection, stateAt, erased);
 }

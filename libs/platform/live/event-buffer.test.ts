@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 
+import { FRAME_FLAG } from './frames.ts';
 import { LiveFrame } from './live-frame.ts';
 import { EventBuffer } from './event-buffer.ts';
 import { FrameMemory } from './frame-memory.ts';
@@ -54,6 +55,18 @@ describe('the recent events', () => {
     buffer.put(frame(11, 'x'.repeat(2_000_000)));
     expect(sequences(buffer, 10)).toEqual([11]);
     expect(sequences(buffer, 9)).toBeNull();
+  });
+});
+
+describe('an event that erases data', () => {
+  it('drops the recent frames before it, and those that were read from the log before it came', () => {
+    const buffer = filled(11, 20);
+    buffer.put(new LiveFrame(21 as ChannelSequence, FRAME_FLAG.erases, '{}'));
+    buffer.put(frame(22));
+    expect(sequences(buffer, 20)).toEqual([21, 22]);
+    expect(sequences(buffer, 19)).toBeNull();
+    buffer.extendBack([frame(19), frame(20)]);
+    expect(sequences(buffer, 19)).toBeNull();
   });
 });
 

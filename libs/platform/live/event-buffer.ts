@@ -1,5 +1,6 @@
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 
+import { FRAME_FLAG } from './frames.ts';
 import type { LiveFrame } from './live-frame.ts';
 import type { FrameMemory } from './frame-memory.ts';
 
@@ -24,6 +25,8 @@ export class EventBuffer {
   #aheadBytes = 0;
   #head = 0 as ChannelSequence;
   #isStarted = false;
+  /** Sequence of the newest event that erased earlier frames. */
+  #erasedUpTo = 0;
   /** The newest sequence that was announced. */
   #announced = 0;
 
@@ -81,6 +84,8 @@ export class EventBuffer {
   extendBack(frames: readonly LiveFrame[]): void {
     for (const frame of frames.toReversed()) {
       if (frame.sequence !== this.#head - this.#kept) continue;
+      // It may have been read before a later event erased its data.
+      if (frame.sequence <= this.#erasedUpTo) return;
       if (this.#kept >= MAX_RECENT || this.#recentBytes + frame.bytes > MAX_RECENT_BYTES) return;
       this.#recent.splice(0, this.#dropped, frame);
       this.#dropped = 0;
@@ -115,12 +120,20 @@ export class EventBuffer {
 
   #append(frame: LiveFrame, sequence: ChannelSequence): void {
     this.#head = sequence;
+    if (frame.has(FRAME_FLAG.erases)) this.#erase(sequence);
     this.#recent.push(frame);
     this.#recentBytes += frame.bytes;
     while (this.#kept > MAX_RECENT || (this.#recentBytes > MAX_RECENT_BYTES && this.#kept > 1)) this.#dropOldest();
     this.#removeDropped();
     this.#memory.add(frame, this);
     this.#onNext(frame);
+  }
+
+  /** Drops the recent frames before the event. */
+  #erase(sequence: number): void {
+    this.#erasedUpTo = sequence;
+    while (this.#kept > 0) this.#dropOldest();
+    this.#removeDropped();
   }
 
   #dropOldest(): void {

@@ -14,6 +14,8 @@ export const FRAME_FLAG = {
   access: 8,
   /** The last event of the channel or entity: its subscribers are closed after it. */
   last: 16,
+  /** An event after which earlier frames are no longer sent as they were: the log has what remains of them. */
+  erases: 32,
 } as const;
 
 /** Type of the frames of events that this version does not know. */

@@ -1,7 +1,7 @@
 import { type ChannelSequence, type DomainEvent, type StreamRevision, streamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { EventStore } from '#libs/platform/eventstore/index.ts';
-import type { EventFrame, FramesOptions, FrameSource } from '#libs/platform/live/index.ts';
+import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { type EventFrame, type FramesOptions, type FrameSource, withoutData } from '#libs/platform/live/index.ts';
 import { emptyTip, foldTail, streamName } from '#libs/platform/streams/index.ts';
 
 import { frameOfStored, type Projection } from './projection.ts';
@@ -16,17 +16,21 @@ const EXPECTED_FRAME_BYTES = 1024;
 /** The state of a stream before the event of a revision, which may not exist yet. */
 export type StateBefore<State> = (of: EntityRef, next: StreamRevision, signal?: AbortSignal) => Promise<State>;
 
+/** Of a stream, whether the data of an event were erased by a later one: its frame has null in their place. */
+export type ErasedEvents = (of: EntityRef) => Promise<(event: StoredEvent) => boolean>;
+
 /**
  * The events of the streams of one category as frames, from the log.
  *
- * Guarantees: frames are contiguous, ascending, and the same bytes as those that are published live. Throws
- * `store_unavailable` faults, and `StreamGone` where the next event was deleted.
+ * Guarantees: frames are contiguous, ascending, and the same bytes as those that are published live, but for erased data.
+ * Throws `store_unavailable` faults, and `StreamGone` where the next event was deleted.
  * Omits: the read model, which may be behind.
  */
 export class StreamFrames<State = unknown, E extends DomainEvent = DomainEvent> implements FrameSource {
   readonly #store: Pick<EventStore, 'readStream'>;
   readonly #projection: Projection<State, E>;
   readonly #stateBefore: StateBefore<State>;
+  readonly #erased: ErasedEvents | undefined;
 
   /**
    * @param projection publishes the live frames
@@ -36,10 +40,12 @@ export class StreamFrames<State = unknown, E extends DomainEvent = DomainEvent> 
     store: Pick<EventStore, 'readStream'>,
     projection: Projection<State, E>,
     stateBefore: StateBefore<State>,
+    erased?: ErasedEvents,
   ) {
     this.#store = store;
     this.#projection = projection;
     this.#stateBefore = stateBefore;
+    this.#erased = erased;
   }
 
   get category(): string {
@@ -70,6 +76,7 @@ export class StreamFrames<State = unknown, E extends DomainEvent = DomainEvent> 
     let expectedFrameBytes = EXPECTED_FRAME_BYTES;
     for (let from = streamRevision(after); ;) {
       const frames: EventFrame[] = [];
+      const isErased = await this.#erased?.(entity);
       const maxBytes = pageBytes();
       let bytes = 0;
       let last = from;
@@ -80,7 +87,7 @@ export class StreamFrames<State = unknown, E extends DomainEvent = DomainEvent> 
         // Only now: at the end of the log, a page costs no state.
         if (state === undefined) state = await this.#stateBefore(entity, from, signal);
         const [frame, next] = frameOfStored(this.#projection, entity, state, stored);
-        frames.push(frame);
+        frames.push(isErased?.(stored) === true ? { ...frame, json: withoutData(frame.json) } : frame);
         last = stored.revision;
         state = next;
         // Characters: an approximation.

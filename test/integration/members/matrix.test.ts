@@ -49,6 +49,10 @@ const IN_CHANNELS: Record<string, Request> = {
   completeInteraction: of('POST', ({ interaction }) => `interactions/${interaction}/complete`, {}),
   failInteraction: of('POST', ({ interaction }) => `interactions/${interaction}/fail`, { reason: 'x' }),
   writeInteractionDelta: of('POST', ({ interaction }) => `interactions/${interaction}/deltas`, { text: 'x' }),
+  editInteraction: of('PATCH', ({ interaction }) => `interactions/${interaction}`, text),
+  deleteInteraction: of('DELETE', ({ interaction }) => `interactions/${interaction}`),
+  pinInteraction: of('PUT', ({ interaction }) => `interactions/${interaction}/pin`),
+  unpinInteraction: of('DELETE', ({ interaction }) => `interactions/${interaction}/pin`),
   addReaction: of('PUT', ({ interaction }) => `interactions/${interaction}/reactions/%F0%9F%91%8D`),
   removeReaction: of('DELETE', ({ interaction }) => `interactions/${interaction}/reactions/%F0%9F%91%8D`),
   dismissMentionInvitePrompt: of(

@@ -145,6 +145,8 @@ describe('a frame of an event', () => {
       await call('DELETE', `${at}/reactions/${encodeURIComponent('👍')}?agent_id=agent`),
       await call('POST', `${at}/read_receipts`, { agent_id: 'agent' }),
       await call('POST', `${at}/mention_invite_prompt/dismiss`),
+      await call('PATCH', at, { content: [{ type: 'text', text: 'y' }] }),
+      await call('DELETE', at),
       await call('POST', `${path}/participants`, { type: 'agent', id: agent.id }),
       await call('POST', `${path}/participants`, { type: 'authenticated_user', user_id: user.id }),
     ];

@@ -37,7 +37,7 @@ import {
   readChannelQuery,
   updateChannelBody,
 } from './channel.schemas.ts';
-import { MAX_PARTICIPANTS, MAX_PARTICIPANTS_BYTES, type ChannelRejection } from './channel.ts';
+import { MAX_PARTICIPANTS, MAX_PARTICIPANTS_BYTES, MAX_PINNED, type ChannelRejection } from './channel.ts';
 
 type Access = Pick<ChannelAccess, 'admits' | 'admitted'>;
 
@@ -57,10 +57,12 @@ const errors = (body: unknown): RejectionErrors<ChannelRejection> => ({
       `A channel has at most ${MAX_PARTICIPANTS} participants, with ${MAX_PARTICIPANTS_BYTES / 1024} KiB of details`,
       'too_many_participants',
     ),
+  interaction_not_found: notFound,
+  too_many_pinned: () => conflict(`A channel has at most ${MAX_PINNED} pinned interactions`, 'too_many_pinned'),
 });
 
 /** Answers a command with the channel after it. */
-function sendChannel(
+export function sendChannel(
   request: FastifyRequest,
   reply: FastifyReply,
   { entities }: Channels,

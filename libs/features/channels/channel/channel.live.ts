@@ -2,10 +2,11 @@
 import { z } from 'zod';
 
 import { unreachable } from '#libs/kernel/decider.ts';
-import type { StreamEvent } from '#libs/kernel/event.ts';
+import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { FRAME_FLAG, type EventContent, type EventDescription } from '#libs/platform/live/index.ts';
 
+import { interactionId } from '../interaction/interaction.id.ts';
 import { channelEntity } from './channel.read.ts';
 import { channelResource, participantResource } from './channel.resource.ts';
 import { channelSchema, participantSchema } from './channel.schemas.ts';
@@ -26,6 +27,8 @@ const TYPES = {
   'RunConcurrencyChanged.v1': 'channel.updated',
   'ChannelChanged.v1': 'channel.updated',
   'ChannelArchived.v1': 'channel.archived',
+  'InteractionPinned.v1': 'channel.updated',
+  'InteractionUnpinned.v1': 'channel.updated',
   'ParticipantAdded.v1': 'participant.joined',
   'ParticipantRemoved.v1': 'participant.left',
   'FileDeleted.v1': 'file.deleted',
@@ -88,6 +91,9 @@ export function channelFrame(
       return { type, json };
     case 'ChannelArchived.v1':
       return { type, json, flags: FRAME_FLAG.access | FRAME_FLAG.last };
+    case 'InteractionPinned.v1':
+    case 'InteractionUnpinned.v1':
+      return { type, json, changed: ['pinned_interactions'] };
     default:
       return { type, json, changed: Object.keys(changedFields(event.data)) };
   }
@@ -118,7 +124,11 @@ const participantId = z.string().describe('Id of the participant record');
 const changedChannel = channelSchema
   .pick({ name: true, meta_data: true, agent_invocation_behavior: true, run_concurrency: true })
   .partial()
-  .extend({ id: z.string() })
+  .extend({
+    id: z.string(),
+    pinned: z.string().optional().describe('Id of the interaction that was pinned'),
+    unpinned: z.string().optional(),
+  })
   .meta({ id: 'ChangedChannel' });
 const joined = z
   .object({ channel_id: z.string(), participant_id: participantId, participant: participantSchema })
@@ -152,6 +162,11 @@ function publicData(event: StreamEvent<ChannelEvent>, id: EntityId): object | nu
     case 'RunConcurrencyChanged.v1':
     case 'ChannelChanged.v1':
       return { id, ...changedFields(event.data) };
+    case 'InteractionPinned.v1':
+    case 'InteractionUnpinned.v1': {
+      const interaction = interactionId({ channelId: id, sequence: event.data.sequence as ChannelSequence });
+      return event.type === 'InteractionPinned.v1' ? { id, pinned: interaction } : { id, unpinned: interaction };
+    }
     case 'ChannelArchived.v1':
       return { id };
     case 'ParticipantAdded.v1': {

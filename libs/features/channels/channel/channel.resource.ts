@@ -1,5 +1,7 @@
 import { unreachable } from '#libs/kernel/decider.ts';
+import type { ChannelSequence } from '#libs/kernel/event.ts';
 
+import { interactionId } from '../interaction/interaction.id.ts';
 import type { Channel, Participant } from './channel.ts';
 
 /** The channel as the API returns it (contract, section 2.1). */
@@ -19,6 +21,13 @@ export function channelResource(channel: Channel): object {
     origin_message_id: channel.originMessageId,
     run_concurrency: channel.runConcurrency,
     owner_id: channel.ownerId,
+    ...(channel.pinned !== undefined && {
+      pinned_interactions: channel.pinned.map(({ sequence, at, by }) => ({
+        interaction_id: interactionId({ channelId: channel.id, sequence: sequence as ChannelSequence }),
+        pinned_at: at,
+        pinned_by: by,
+      })),
+    }),
   };
 }
 

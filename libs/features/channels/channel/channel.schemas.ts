@@ -103,6 +103,18 @@ export const channelSchema = z
     origin_message_id: z.string().nullable(),
     run_concurrency: concurrency,
     owner_id: z.string().nullable().describe('The user that administers the channel'),
+    pinned_interactions: z
+      .array(
+        z
+          .object({
+            interaction_id: z.string(),
+            pinned_at: shownTime(),
+            pinned_by: z.object({ type: z.string(), id: z.string() }),
+          })
+          .meta({ id: 'PinnedInteraction' }),
+      )
+      .optional()
+      .describe('In the order in which they were pinned. Absent if nothing ever was'),
   })
   .meta({ id: 'Channel' });
 

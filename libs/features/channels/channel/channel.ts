@@ -119,6 +119,9 @@ export const channelCodec = defineEvents({
     interactionId: z.string().nullable(),
   }),
   'ChannelArchived.v1': z.object({}),
+  /** `sequence` is that of the interaction. */
+  'InteractionPinned.v1': z.object({ sequence: z.int().positive() }),
+  'InteractionUnpinned.v1': z.object({ sequence: z.int().positive() }),
 });
 
 export type ChannelEvent = EventOf<typeof channelCodec>;
@@ -131,6 +134,14 @@ export type NewChannel = ChannelCreated & { readonly runConcurrency?: RunConcurr
 /** A channel is folded, stored and sent as a whole, so its size affects every command. */
 export const MAX_PARTICIPANTS = 1_000;
 export const MAX_PARTICIPANTS_BYTES = 512 * 1024;
+export const MAX_PINNED = 50;
+
+/** An interaction that a participant pinned to its channel. */
+export interface Pin {
+  readonly sequence: number;
+  readonly at: Timestamp;
+  readonly by: Pick<Actor, 'type' | 'id'>;
+}
 
 /** A channel folded from its stream. Bounded. */
 export interface Channel extends ChannelCreated, EntityState {
@@ -138,6 +149,8 @@ export interface Channel extends ChannelCreated, EntityState {
   readonly runConcurrency: RunConcurrency | null;
   readonly archivedAt: Timestamp | null;
   readonly ownerId: EntityId | null;
+  /** In the order in which they were pinned. Absent if nothing ever was. */
+  readonly pinned?: readonly Pin[];
 }
 
 /** `null` until the channel is created. */
@@ -152,9 +165,11 @@ export type ChannelRejection =
   /** The parent channel does not have the interaction that starts the thread. */
   | { readonly reason: 'origin_not_found' }
   | { readonly reason: 'too_many_participants' }
-  | { readonly reason: 'participant_not_found' };
+  | { readonly reason: 'participant_not_found' }
+  | { readonly reason: 'interaction_not_found' }
+  | { readonly reason: 'too_many_pinned' };
 
-type ChannelDecision = Decision<ChannelEvent, ChannelRejection>;
+export type ChannelDecision = Decision<ChannelEvent, ChannelRejection>;
 
 export const channelFold: Fold<ChannelState, ChannelEvent> = {
   initialState: null,
@@ -181,6 +196,15 @@ export const channelFold: Fold<ChannelState, ChannelEvent> = {
       }
       case 'ChannelArchived.v1':
         return { ...changed, archivedAt: event.metadata.at };
+      case 'InteractionPinned.v1': {
+        const { at, actor } = event.metadata;
+        const pin = { sequence: event.data.sequence, at, by: { type: actor.type, id: actor.id } };
+        return { ...changed, pinned: [...(state.pinned ?? []), pin] };
+      }
+      case 'InteractionUnpinned.v1': {
+        const { sequence } = event.data;
+        return { ...changed, pinned: (state.pinned ?? []).filter((one) => one.sequence !== sequence) };
+      }
       default:
         return state;
     }

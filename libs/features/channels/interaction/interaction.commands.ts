@@ -23,6 +23,7 @@ import {
   type FinalDetails,
   interactionCodec,
   type InteractionPosted,
+  isSuperseding,
   type StoredContent,
 } from './interaction.events.ts';
 import type { InteractionRef } from './interaction.id.ts';
@@ -275,7 +276,12 @@ function documentAfter(
   before: OpenInteraction,
   owner: Owner,
 ): string {
-  if (event === undefined || !isInteractionEvent(event) || event.type === 'InteractionPosted.v1') {
+  if (
+    event === undefined ||
+    !isInteractionEvent(event) ||
+    event.type === 'InteractionPosted.v1' ||
+    isSuperseding(event)
+  ) {
     return openJson(before, owner);
   }
   return changedJson(changedOpen(before, event), event, owner);

@@ -26,6 +26,20 @@ const invocationConfig = jsonMap.nullable().transform(completeConfig);
 /** Frozen: events before version 2 have it. */
 const completedV1 = z.object({ sequence: z.int().positive(), content: content.nullable() });
 
+/** An interaction as an edit or a deletion leaves it: whole, so that it is written and shown without a look-up. */
+const superseding = z.object({
+  participant,
+  content,
+  contentRole,
+  metadata: jsonMap.nullable(),
+  invocationConfig,
+  turnId: z.string().nullable(),
+  spanId: z.string(),
+  parentSpanId: z.string().nullable(),
+  organizationApplication: z.string().nullable(),
+  createdAt: z.string(),
+});
+
 const schemas = {
   'InteractionPosted.v1': z.object({
     participant,
@@ -51,6 +65,10 @@ const schemas = {
     invocationConfig,
   }),
   'InteractionFailed.v1': z.object({ sequence: z.int().positive(), reason: z.string() }),
+  /** The sender replaced the content of a complete interaction. */
+  'InteractionEdited.v1': z.object({ sequence: z.int().positive(), interaction: superseding }),
+  /** The sender deleted a complete interaction. Its content and metadata are empty here. */
+  'InteractionDeleted.v1': z.object({ sequence: z.int().positive(), interaction: superseding }),
 };
 
 export const interactionCodec = defineEvents(schemas, {
@@ -64,7 +82,11 @@ export const interactionCodec = defineEvents(schemas, {
 
 export type InteractionEvent = EventOf<typeof interactionCodec>;
 export type PostedEvent = Extract<InteractionEvent, { type: 'InteractionPosted.v1' }>;
-export type ChangeEvent = Exclude<InteractionEvent, PostedEvent>;
+/** An edit or a deletion of a complete interaction. */
+export type SupersedingEvent = Extract<InteractionEvent, { type: 'InteractionEdited.v1' | 'InteractionDeleted.v1' }>;
+/** A change of an incomplete interaction. */
+export type ChangeEvent = Exclude<InteractionEvent, PostedEvent | SupersedingEvent>;
+export type SupersedingInteraction = SupersedingEvent['data']['interaction'];
 export type InteractionPosted = PostedEvent['data'];
 export type StoredContent = z.infer<typeof content>;
 /** What a completion may replace besides the content. */
@@ -75,6 +97,19 @@ export interface Interaction extends InteractionPosted {
   readonly sequence: ChannelSequence;
   readonly createdAt: Timestamp;
   readonly failure: string | null;
+  /** Absent for an interaction that was not edited or deleted. */
+  readonly editedAt?: Timestamp;
+  readonly deletedAt?: Timestamp;
+}
+
+export function isSuperseding(event: StreamEvent): event is StreamEvent<SupersedingEvent> {
+  return event.type === 'InteractionEdited.v1' || event.type === 'InteractionDeleted.v1';
+}
+
+/** The interaction as the event leaves it. */
+export function superseded({ type, data, metadata }: StreamEvent<SupersedingEvent>): Omit<Interaction, 'depth'> {
+  const at = type === 'InteractionEdited.v1' ? { editedAt: metadata.at } : { deletedAt: metadata.at };
+  return { ...data.interaction, ...at, sequence: data.sequence as ChannelSequence, complete: true, failure: null };
 }
 
 export function posted(event: StreamEvent<PostedEvent>): Interaction {

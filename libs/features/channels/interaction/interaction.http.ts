@@ -234,7 +234,7 @@ function changeRoutes(app: HttpApp, { interactions, queries }: Channels): void {
 }
 
 /** Runs a command on an interaction, and answers with the interaction as the caller sees it. */
-async function answerChange(
+export async function answerChange(
   request: FastifyRequest<{ Params: { interaction_id: string } }>,
   reply: FastifyReply,
   queries: InteractionQueries,

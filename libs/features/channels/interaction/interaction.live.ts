@@ -6,19 +6,28 @@ import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { FRAME_FLAG, type EventContent, type EventDescription, representedBy } from '#libs/platform/live/index.ts';
 
-import { type ChangeEvent, type Interaction, type InteractionEvent, posted } from './interaction.events.ts';
+import {
+  type ChangeEvent,
+  type Interaction,
+  type InteractionEvent,
+  isSuperseding,
+  posted,
+  superseded,
+} from './interaction.events.ts';
 import type { InteractionsState } from './interaction.ts';
 import { contentItem } from './interaction.content.ts';
 import { interactionId } from './interaction.id.ts';
 import { interactionSchema } from './interaction.schemas.ts';
 import { changedOpen } from './open-interaction.ts';
-import { changedJson, type Owner, postedJson } from './reads/resource.ts';
+import { changedJson, type Owner, postedJson, supersededJson } from './reads/resource.ts';
 
 const TYPES = {
   'InteractionPosted.v1': 'interaction.posted',
   'InteractionContentAppended.v1': 'interaction.updated',
   'InteractionCompleted.v2': 'interaction.completed',
   'InteractionFailed.v1': 'interaction.failed',
+  'InteractionEdited.v1': 'interaction.edited',
+  'InteractionDeleted.v1': 'interaction.deleted',
 } as const satisfies Record<InteractionEvent['type'], string>;
 
 /** The frame of an event: the interaction after it, without annotations. */
@@ -30,6 +39,10 @@ export function interactionFrame(
   const type = TYPES[event.type];
   if (event.type === 'InteractionPosted.v1') {
     return { type, json: postedJson(event, owner), flags: flagsOf(posted(event)), onBehalfOf: senderOf(event) };
+  }
+  if (isSuperseding(event)) {
+    const erases = event.type === 'InteractionDeleted.v1' ? FRAME_FLAG.erases : 0;
+    return { type, json: supersededJson(event, owner), flags: flagsOf(superseded(event)) | erases };
   }
   const open = before.open[event.data.sequence];
   // As in the fold: an event about a complete interaction changes nothing.
@@ -67,6 +80,12 @@ export const interactionEventTypes: readonly EventDescription[] = [
   { type: 'interaction.updated', summary: 'Content was appended to an incomplete interaction', data },
   { type: 'interaction.completed', summary: 'An incomplete interaction was completed', data },
   { type: 'interaction.failed', summary: 'An incomplete interaction failed; `metadata.failure` is the reason', data },
+  { type: 'interaction.edited', summary: 'The sender replaced the content of an interaction', data },
+  {
+    type: 'interaction.deleted',
+    summary: 'The sender deleted an interaction, whose content is empty now; earlier events of it have null as data',
+    data,
+  },
 ];
 
 /* WARNING: other teams read these messages from Kafka. Members may be added; existing ones keep name and meaning. */
@@ -95,6 +114,12 @@ export const interactionMessageTypes: readonly EventDescription[] = [
   { type: 'interaction.updated', summary: 'Content was appended to an incomplete interaction', data: added },
   { type: 'interaction.completed', summary: 'An incomplete interaction was completed', data: completed },
   { type: 'interaction.failed', summary: 'An incomplete interaction failed', data: failed },
+  { type: 'interaction.edited', summary: 'The interaction with the new content', data: interactionSchema },
+  {
+    type: 'interaction.deleted',
+    summary: 'The interaction without its content: delete copies of it',
+    data: interactionSchema,
+  },
 ];
 
 /** The message of an event: only what the event itself states. */
@@ -103,6 +128,10 @@ export function interactionMessage(event: StreamEvent<InteractionEvent>, channel
   if (event.type === 'InteractionPosted.v1') {
     const { organizationId } = event.metadata;
     return { type, json: postedJson(event, { organizationId, channelId }), onBehalfOf: senderOf(event) };
+  }
+  if (isSuperseding(event)) {
+    const { organizationId } = event.metadata;
+    return { type, json: supersededJson(event, { organizationId, channelId }) };
   }
   const id = interactionId({ channelId, sequence: event.data.sequence as ChannelSequence });
   return { type, json: JSON.stringify({ id, channel_id: channelId, ...publicData(event) }) };

@@ -182,6 +182,10 @@ export function interactionError(
       return tooManyOpen(channelId, rejection.oldest);
     case 'complete_already':
       return conflict('The interaction is complete', 'complete_already');
+    case 'not_editable':
+      return conflict('Only complete messages of users and agents are edited and deleted', 'not_editable');
+    case 'deleted':
+      return conflict('The interaction was deleted', 'deleted');
     case 'not_the_sender':
       return mayNotActAs();
     default:

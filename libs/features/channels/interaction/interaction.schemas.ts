@@ -61,6 +61,8 @@ const members = {
   reactions: z.array(reactionSummary).nullable(),
   mention_invite_prompt_dismissed: z.boolean().default(false),
   agent_read_receipts: z.array(readReceiptSchema).nullable(),
+  edited_at: shownTime().optional().describe('Absent if the content was not edited'),
+  deleted_at: shownTime().optional().describe('Absent if it was not deleted; otherwise the content is empty'),
 };
 
 export const interactionSchema = z
@@ -124,6 +126,10 @@ export const appendContentBody = z.object({ content }).meta({ id: 'InteractionCo
 export const completeInteractionBody = z
   .object({ content: content.nullish().describe('Replaces the content') })
   .meta({ id: 'InteractionCompletion' });
+
+export const editInteractionBody = z
+  .object({ content: content.describe('Replaces the content') })
+  .meta({ id: 'InteractionEdit' });
 
 export const failInteractionBody = z
   .object({ reason: text({ max: 4_096 }).default('') })

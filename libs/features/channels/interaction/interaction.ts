@@ -9,6 +9,7 @@ import {
   type FinalDetails,
   type InteractionEvent,
   type InteractionPosted,
+  isSuperseding,
   posted,
   type PostedEvent,
   type StoredContent,
@@ -65,6 +66,9 @@ export type InteractionRejection =
   /** `oldest`: the oldest incomplete interaction; null where there is none, and this one alone is too large. */
   | { readonly reason: 'too_many_open'; readonly oldest: ChannelSequence | null }
   | { readonly reason: 'complete_already' }
+  /** Only complete messages of users and agents are edited and deleted. */
+  | { readonly reason: 'not_editable' }
+  | { readonly reason: 'deleted' }
   | { readonly reason: 'not_the_sender' };
 
 type InteractionDecision = Decision<InteractionEvent, InteractionRejection>;
@@ -77,6 +81,8 @@ export const interactionFold: Fold<InteractionsState, InteractionEvent> = {
       const interaction = opened(posted(event));
       return { open: { ...state.open, [interaction.sequence]: interaction } };
     }
+    // Edits and deletions concern complete interactions.
+    if (isSuperseding(event)) return state;
     const { sequence } = event.data;
     const open = state.open[sequence];
     if (open === undefined) return state;

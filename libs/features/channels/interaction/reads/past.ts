@@ -6,13 +6,22 @@ import {
   type EntityRef,
   type HistoryReader,
 } from '#libs/platform/readmodel/index.ts';
+import type { Core } from '#libs/platform/runtime/index.ts';
 
-import { changed, type Interaction, interactionCodec, type InteractionEvent, posted } from '../interaction.events.ts';
+import {
+  changed,
+  type Interaction,
+  interactionCodec,
+  type InteractionEvent,
+  isSuperseding,
+  posted,
+  superseded,
+} from '../interaction.events.ts';
 import type { InteractionsState } from '../interaction.ts';
 import { opened } from '../open-interaction.ts';
-import { channelKeys, type ChannelKeys } from '../../channel.keys.ts';
+import { CHANNEL, channelKeys, type ChannelKeys } from '../../channel.keys.ts';
 import { currentDocuments, type InteractionView, type SequenceBounds } from './present.ts';
-import { interactionJson } from './resource.ts';
+import { interactionJson, isDeleted } from './resource.ts';
 
 /** A channel, and the readers of its history. */
 export interface PastSources {
@@ -47,6 +56,8 @@ export class PastInteractions implements InteractionView {
       sequences.map((sequence, index) => {
         const document = stored[index] ?? null;
         if (document === null || sequence >= this.end) return null;
+        // Its content is gone from reads of the past, too.
+        if (isDeleted(document)) return document;
         const [last = -1] = newest[index] ?? [];
         return last <= this.#revision ? document : this.#folded(keys, sequence);
       }),
@@ -157,9 +168,32 @@ function interactionAfter(
   if (event.type === 'InteractionPosted.v1') {
     return Number(sequenceOf(event.revision)) === sequence ? posted(event) : interaction;
   }
+  if (isSuperseding(event)) {
+    return event.data.sequence === sequence && interaction !== null
+      ? { ...interaction, ...superseded(event) }
+      : interaction;
+  }
   // As in the fold of the whole stream: a complete interaction does not change.
   const isOwn = event.data.sequence === sequence && interaction !== null && !interaction.complete;
   return isOwn ? changed(interaction, event) : interaction;
+}
+
+/**
+ * Whether the data of an event were erased: those of an interaction that was deleted later. Brings the channel's read model
+ * up to date if it lacks events.
+ */
+export async function erasedEvents(
+  { collections, reader }: Pick<Core, 'collections' | 'reader'>,
+  { organizationId, id }: EntityRef,
+): Promise<(event: StoredEvent) => boolean> {
+  await reader.isBehind(CHANNEL, organizationId, id);
+  const { deleted } = channelKeys(organizationId, id);
+  const sequences = new Set(await collections.numbers(deleted, { order: 'asc', offset: 0, limit: -1 }));
+  return ({ type, data, revision }) => {
+    if (sequences.size === 0 || type === 'InteractionDeleted.v1' || !interactionCodec.types.has(type)) return false;
+    const isPost = type === 'InteractionPosted.v1';
+    return sequences.has(isPost ? sequenceOf(revision) : Number((data as { readonly sequence: number }).sequence));
+  };
 }
 
 function decoded(stored: StoredEvent): StreamEvent<InteractionEvent> | null {

@@ -1,11 +1,17 @@
 import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
 import { revisionMember, type StoredState, type WriteOperation } from '#libs/platform/readmodel/index.ts';
 
-import { type ChangeEvent, type Interaction, type InteractionEvent, posted } from '../interaction.events.ts';
+import {
+  type ChangeEvent,
+  type Interaction,
+  type InteractionEvent,
+  isSuperseding,
+  posted,
+} from '../interaction.events.ts';
 import type { InteractionsState, KnownSpan } from '../interaction.ts';
 import { changedOpen, itemsOf, joinItems, opened, type OpenInteraction } from '../open-interaction.ts';
 import { draftKeys, channelKeysOf, type InteractionFacet, type ChannelKeys } from '../../channel.keys.ts';
-import { changedJson, openFromJson, openJson, openParts, postedJson, type Owner } from './resource.ts';
+import { changedJson, openFromJson, openJson, openParts, postedJson, supersededJson, type Owner } from './resource.ts';
 
 /** Depth by sequence. The documents hold the rest of the incomplete interactions, and each event would write it twice. */
 type PackedState = Readonly<Record<string, number>>;
@@ -41,6 +47,13 @@ export function interactionWrites(
       operations.push(...indexWrites(interaction, keys));
       operations.push({ command: 'HSET', key: keys.documents, args: [sequence, postedJson(event, owner)] });
       if (!interaction.complete) touched.set(sequence, { after: opened(interaction), event: null, stored: null });
+    } else if (isSuperseding(event)) {
+      const { sequence } = event.data;
+      operations.push({ command: 'HSET', key: keys.documents, args: [sequence, supersededJson(event, owner)] });
+      operations.push({ command: 'ZADD', key: keys.changes, args: [sequence, revisionMember(event.revision)] });
+      if (event.type === 'InteractionDeleted.v1') {
+        operations.push({ command: 'ZADD', key: keys.deleted, args: [sequence, sequence] });
+      }
     } else {
       const sequence = event.data.sequence as ChannelSequence;
       const known = touched.get(sequence) ?? storedIn(before, sequence);

@@ -11,7 +11,10 @@ import {
   type Interaction,
   type InteractionPosted,
   type PostedEvent,
+  superseded,
+  type SupersedingEvent,
 } from '../interaction.events.ts';
+import type { StoredTarget } from '../message.ts';
 import { interactionId } from '../interaction.id.ts';
 import { itemsOf, openedWith, type OpenInteraction } from '../open-interaction.ts';
 
@@ -21,7 +24,10 @@ export interface Owner {
 }
 
 /** The interaction as it is stored: without annotations. */
-export function interactionJson(interaction: Interaction, owner: Owner): string {
+export function interactionJson(
+  interaction: Omit<Interaction, 'depth'> & Partial<Pick<Interaction, 'depth'>>,
+  owner: Owner,
+): string {
   const { sequence } = interaction;
   return json(interaction, owner, { id: interactionId({ channelId: owner.channelId, sequence }), sequence });
 }
@@ -41,6 +47,15 @@ const postedJsons = new WeakMap<StreamEvent<PostedEvent>, string>();
 export function postedJson(event: StreamEvent<PostedEvent>, owner: Owner): string {
   let text = postedJsons.get(event);
   if (text === undefined) postedJsons.set(event, (text = interactionJson(posted(event), owner)));
+  return text;
+}
+
+const supersededJsons = new WeakMap<StreamEvent<SupersedingEvent>, string>();
+
+/** The interaction that an edit or a deletion left. Cached like {@link postedJson}. */
+export function supersededJson(event: StreamEvent<SupersedingEvent>, owner: Owner): string {
+  let text = supersededJsons.get(event);
+  if (text === undefined) supersededJsons.set(event, (text = interactionJson(superseded(event), owner)));
   return text;
 }
 
@@ -93,6 +108,27 @@ interface StoredInteraction {
   readonly span_id: string;
   readonly parent_span_id: string | null;
   readonly organization_application: string | null;
+  readonly complete: boolean;
+  readonly deleted_at?: string;
+}
+
+/** The interaction that {@link json} made, for commands that edit or delete it. */
+export function storedFromJson(text: string): StoredTarget['stored'] {
+  const stored = JSON.parse(text) as StoredInteraction;
+  return {
+    participant: stored.participant,
+    content: stored.content,
+    contentRole: stored.content_role,
+    metadata: stored.metadata,
+    invocationConfig: stored.invocation_config,
+    turnId: stored.interaction_id,
+    spanId: stored.span_id,
+    parentSpanId: stored.parent_span_id,
+    organizationApplication: stored.organization_application,
+    createdAt: stored.created_at,
+    complete: stored.complete,
+    isDeleted: stored.deleted_at !== undefined,
+  };
 }
 
 /** The incomplete interaction that {@link openJson} made, whose depth is not part of its JSON. */
@@ -148,6 +184,9 @@ function membersAfter(interaction: BesideContent, owner: Owner, { sequence }: Id
     parent_span_id: interaction.parentSpanId,
     organization_id: owner.organizationId,
     organization_application: interaction.organizationApplication,
+    ...(interaction.editedAt !== undefined && { edited_at: interaction.editedAt }),
+    // Directly before `complete`, where `isDeleted` finds it.
+    ...(interaction.deletedAt !== undefined && { deleted_at: interaction.deletedAt }),
     // These last, and in this order: `isComplete` and `annotated` find them in the stored bytes.
     complete: interaction.complete,
     ...NO_ANNOTATIONS,
@@ -168,6 +207,14 @@ const TIMESTAMP_LENGTH = '2026-01-31T12:00:00.000Z'.length;
 /** @param document stored bytes, annotated or not */
 export function isComplete(document: Buffer): boolean {
   return document[endOfLast(document, COMPLETE)] === LETTER_T;
+}
+
+const DELETED_AT = ',"deleted_at":"';
+
+/** @param document stored bytes, annotated or not */
+export function isDeleted(document: Buffer): boolean {
+  const end = endOfLast(document, COMPLETE) - COMPLETE.length - 2 - TIMESTAMP_LENGTH;
+  return document.toString('latin1', end - DELETED_AT.length, end) === DELETED_AT;
 }
 
 /** @param document stored bytes, annotated or not */

@@ -12,9 +12,10 @@ import { gossipService, serverFeaturesService, unsupportedServices } from './grp
 import type { GrpcService } from './grpc/service.ts';
 import { streamsService } from './grpc/streams-service.ts';
 import { damageOf } from './log/damage.ts';
-import { serveLocal } from './local/serve.ts';
+import { serveLocal, type Served } from './local/serve.ts';
 import type { EventLog } from './log/event-log.ts';
 import { openEventLog } from './log/event-log.lmdb.ts';
+import { Groups } from './persistent-subscriptions/groups.ts';
 import { persistentSubscriptionsService } from './persistent-subscriptions/index.ts';
 
 export type EventStoreOptions = {
@@ -64,13 +65,15 @@ export async function startEmbeddedEventStore(options: EventStoreOptions): Promi
     const credentials = insecure ? undefined : credentialsOf(dataDir);
     // The folder itself may be readable for others.
     if (credentials) chmodSync(join(dataDir, DATA_FILE), 0o600);
-    const services = servicesOf(log, credentials, maxInFlightBytes);
+    const groups = new Groups(log);
+    const services = servicesOf({ log, groups, maxInFlightBytes }, credentials);
     const server = createServer(services, keepAliveMs);
     const bound = await bind(server, host, port);
     const { port1: localPort, port2: served } = new MessageChannel();
-    const stopLocal = serveLocal(log, served);
+    const stopLocal = serveLocal({ log, groups, maxInFlightBytes }, served);
     const stop = async (): Promise<void> => {
       for (const service of services) await service.stop?.();
+      await groups.stop();
       await shutDown(server);
       await log?.close();
       stopLocal();
@@ -108,9 +111,10 @@ function openLog(dataDir: string): EventLog {
 }
 
 /** As on a real server, gossip and features require no credentials: clients send none for them. */
-function servicesOf(log: EventLog, credentials: Credentials | undefined, maxInFlightBytes: number): GrpcService[] {
+function servicesOf(served: Served, credentials: Credentials | undefined): GrpcService[] {
+  const { log, maxInFlightBytes } = served;
   const guard = (service: GrpcService): GrpcService => (credentials ? authenticated(service, credentials) : service);
-  const groups = persistentSubscriptionsService(log, maxInFlightBytes);
+  const groups = persistentSubscriptionsService(served.groups, maxInFlightBytes);
   const working = [guard(streamsService(log)), guard(groups), gossipService()];
   return [...working, serverFeaturesService(working), ...unsupportedServices().map(guard)];
 }

@@ -3,9 +3,21 @@
 import type { MessagePort } from 'node:worker_threads';
 import { StoredEvent } from '../log/stored-event.ts';
 import { FieldReader } from '../wire/protobuf.ts';
-import type { Call, FromStore, LocalCalls, LocalDirection, PageBytes } from './messages.ts';
+import type { Call, FromStore, LocalCalls, LocalDirection, LocalGroupSettings, PageBytes } from './messages.ts';
 
 export type LocalPage = { readonly events: readonly StoredEvent[]; readonly next: number | undefined };
+
+export type LocalMember = {
+  onDelivery(id: string, position: number): void;
+  /** The membership has ended: its unanswered events are delivered to others. */
+  onDropped(error: Error): void;
+};
+
+export type LocalMembership = {
+  acknowledge(id: string): void;
+  park(id: string, reason: string): void;
+  leave(): void;
+};
 
 type Waiting = { resolve(result: never): void; reject(error: Error): void };
 type Result<Method extends keyof LocalCalls> = Awaited<ReturnType<LocalCalls[Method]>>;
@@ -24,6 +36,9 @@ export class LocalLog {
   #lastId = 0;
   readonly #waiting = new Map<number, Waiting>();
   readonly #listeners = new Set<() => void>();
+  readonly #members = new Map<number, LocalMember>();
+  /** Of the calls that wait to be sent, by member. */
+  readonly #acknowledged = new Map<number, string[]>();
 
   /** Whether a thread serves it. Calls reject otherwise. */
   get isOpen(): boolean {
@@ -61,6 +76,60 @@ export class LocalLog {
     return pageOf(await this.#call('readAll', [from, direction, limit]));
   }
 
+  async readPositions(positions: readonly number[]): Promise<readonly StoredEvent[]> {
+    return pageOf(await this.#call('readPositions', [positions])).events;
+  }
+
+  groups(): Promise<Result<'groups'>> {
+    return this.#call('groups', []);
+  }
+
+  createGroup(name: string, settings: LocalGroupSettings): Promise<void> {
+    return this.#call('createGroup', [name, settings]);
+  }
+
+  updateGroup(name: string, settings: LocalGroupSettings): Promise<void> {
+    return this.#call('updateGroup', [name, settings]);
+  }
+
+  deleteGroup(name: string): Promise<void> {
+    return this.#call('deleteGroup', [name]);
+  }
+
+  parked(name: string, limit: number): Promise<Result<'parked'>> {
+    return this.#call('parked', [name, limit]);
+  }
+
+  replayParked(name: string): Promise<void> {
+    return this.#call('replayParked', [name]);
+  }
+
+  /** Resolves when the member has joined; it may get deliveries before. */
+  async join(name: string, bufferSize: number, member: LocalMember): Promise<LocalMembership> {
+    const number = ++this.#lastId;
+    this.#members.set(number, member);
+    try {
+      await this.#call('join', [number, name, bufferSize]);
+    } catch (error) {
+      this.#members.delete(number);
+      throw error;
+    }
+    return {
+      acknowledge: (id) => {
+        const ids = this.#acknowledged.get(number);
+        if (ids !== undefined) return void ids.push(id);
+        const first = [id];
+        this.#acknowledged.set(number, first);
+        this.#send([0, 'acknowledge', [number, first]]);
+      },
+      park: (id, reason) => this.#send([0, 'park', [number, id, reason]]),
+      leave: () => {
+        this.#members.delete(number);
+        this.#send([0, 'leave', [number]]);
+      },
+    };
+  }
+
   #call<Method extends keyof LocalCalls>(
     method: Method,
     args: Parameters<LocalCalls[Method]>,
@@ -78,6 +147,7 @@ export class LocalLog {
     setImmediate(() => {
       const calls = this.#calls;
       this.#calls = [];
+      this.#acknowledged.clear();
       this.#port?.postMessage(calls);
     });
   }
@@ -87,6 +157,8 @@ export class LocalLog {
       this.end = item[1];
       return;
     }
+    if (item[0] === 'delivery') return this.#members.get(item[1])?.onDelivery(item[2], item[3]);
+    if (item[0] === 'dropped') return this.#members.get(item[1])?.onDropped(new Error(item[2]));
     const [kind, id, value] = item;
     const waiting = this.#waiting.get(id);
     this.#waiting.delete(id);
@@ -102,6 +174,9 @@ export class LocalLog {
     const ended = new Error('the thread of the event store ended');
     for (const { reject } of this.#waiting.values()) reject(ended);
     this.#waiting.clear();
+    for (const member of this.#members.values()) member.onDropped(ended);
+    this.#members.clear();
+    this.#acknowledged.clear();
     for (const listener of this.#listeners) listener();
   }
 }

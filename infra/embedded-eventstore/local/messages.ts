@@ -23,6 +23,35 @@ export type LocalDirection = 'forwards' | 'backwards';
 export type PageBytes = { readonly bytes: Uint8Array<ArrayBuffer>; readonly next: number | undefined };
 export type StreamPageBytes = PageBytes & { readonly status: 'exists' | 'missing' | 'deleted' };
 
+export type LocalGroup = {
+  readonly name: string;
+  readonly messageTimeoutMs: number;
+  /** A position, or 0: the start. */
+  readonly startFrom: number;
+  /** Null before the first one. */
+  readonly checkpoint: number | null;
+  readonly members: number;
+  readonly inFlight: number;
+  readonly waiting: number;
+  readonly outstanding: number;
+  readonly parked: number;
+};
+
+export type LocalGroupSettings = {
+  readonly messageTimeoutMs: number;
+  /** A regular expression, which selects events by type. */
+  readonly types: string;
+  /** A position, or 0: the start. */
+  readonly startFrom: number;
+};
+
+/** The metadata of the link is JSON. The event is missing where the link leads nowhere. */
+export type LocalParkedEvent = {
+  readonly event: { readonly stream: string; readonly revision: number; readonly type: string } | undefined;
+  readonly createdMs: number;
+  readonly metadata: string;
+};
+
 /** What a process calls. An answer is the result, or the message of an error. */
 export type LocalCalls = {
   /** `expected` -1: the stream has no events. `deadlineMs`: Unix time. */
@@ -34,8 +63,27 @@ export type LocalCalls = {
   ): Promise<LocalAppendOutcome>;
   readStream(stream: string, from: number | 'end', direction: LocalDirection, limit: number): StreamPageBytes;
   readAll(from: number | 'end', direction: LocalDirection, limit: number): PageBytes;
+  /** The events at these positions, in this order. */
+  readPositions(positions: readonly number[]): PageBytes;
+
+  /** Groups on `$all`. */
+  groups(): readonly LocalGroup[];
+  /** Does nothing if the group exists. */
+  createGroup(name: string, settings: LocalGroupSettings): Promise<void>;
+  /** Drops its members. */
+  updateGroup(name: string, settings: LocalGroupSettings): Promise<void>;
+  /** Does nothing if there is none. */
+  deleteGroup(name: string): Promise<void>;
+  parked(name: string, limit: number): readonly LocalParkedEvent[];
+  replayParked(name: string): void;
+  /** Deliveries name the member, a number that the process has chosen. */
+  join(member: number, name: string, bufferSize: number): void;
+  leave(member: number): void;
+  acknowledge(member: number, ids: readonly string[]): void;
+  park(member: number, id: string, reason: string): void;
 };
 
+/** The id is 0 for calls without an answer. */
 export type Call = readonly [id: number, method: keyof LocalCalls, args: readonly unknown[]];
 
 /** The store publishes its end from the first call on. */
@@ -43,4 +91,8 @@ export type FromStore =
   | readonly [kind: 'result', id: number, result: unknown]
   | readonly [kind: 'error', id: number, message: string]
   /** Every event up to this position can be read. */
-  | readonly [kind: 'end', position: number];
+  | readonly [kind: 'end', position: number]
+  /** To a member of a group. Position -1: a parked link that leads nowhere. */
+  | readonly [kind: 'delivery', member: number, id: string, position: number]
+  /** The membership has ended. */
+  | readonly [kind: 'dropped', member: number, reason: string];

@@ -1,14 +1,24 @@
-// Serves the processes's own calls, in the thread of the event store.
+// Serves the calls of this process, in the thread of the event store.
 import type { MessagePort } from 'node:worker_threads';
 import { MAX_APPEND_BYTES, MAX_RECORDS_BYTES } from '../grpc/errors.ts';
 import { requireUuid } from '../grpc/proposed-event.ts';
+import type { Groups } from '../persistent-subscriptions/groups.ts';
+import { groupCalls, LocalMembers } from './groups.ts';
 import { LogWriteError, type EventLog, type Page, type WriteOutcome } from '../log/event-log.ts';
 import type { ProposedEvent } from '../log/stored-event.ts';
 import { bytesFieldLength, FieldWriter } from '../wire/protobuf.ts';
 import type { Call, FromStore, LocalAppendOutcome, LocalCalls, LocalEvent, PageBytes } from './messages.ts';
 
+export type Served = {
+  log: EventLog;
+  groups: Groups;
+  /** Bytes of events in flight to one member of a group. */
+  maxInFlightBytes: number;
+};
+
 /** Answers calls until the port is closed. Returns a function that sends what is due and closes the port. */
-export function serveLocal(log: EventLog, port: MessagePort): () => void {
+export function serveLocal(served: Served, port: MessagePort): () => void {
+  const { log } = served;
   let due: FromStore[] = [];
   let transferred: ArrayBuffer[] = [];
   const flush = (): void => {
@@ -21,12 +31,13 @@ export function serveLocal(log: EventLog, port: MessagePort): () => void {
     // After all promises that are settled by now, so that the appends of one commit are answered together.
     if (due.push(item) === 1) process.nextTick(flush);
   };
-  const calls = localCalls(log);
+  const members = new LocalMembers(served, send);
+  const calls = localCalls(served, members);
   const answer = async ([id, method, args]: Call): Promise<void> => {
     try {
       const result: unknown = await Reflect.apply(calls[method], calls, args);
       if (isPage(result)) transferred.push(result.bytes.buffer);
-      send(['result', id, result]);
+      if (id !== 0) send(['result', id, result]);
     } catch (error) {
       send(['error', id, error instanceof Error ? error.message : String(error)]);
     }
@@ -40,14 +51,17 @@ export function serveLocal(log: EventLog, port: MessagePort): () => void {
     }
     for (const call of message) void answer(call);
   });
-  port.on('close', () => stopPublishing?.());
+  port.on('close', () => {
+    stopPublishing?.();
+    members.leaveAll();
+  });
   return () => {
     flush();
     port.close();
   };
 }
 
-function localCalls(log: EventLog): LocalCalls {
+function localCalls({ log, groups }: Served, members: LocalMembers): LocalCalls {
   return {
     append: (stream, expected, deadline, events) => append(log, stream, expected, deadline, events),
     readStream(stream, from, direction, limit) {
@@ -55,6 +69,15 @@ function localCalls(log: EventLog): LocalCalls {
       return { ...pageBytes(log.readStream({ stream, from, direction, limit })), status };
     },
     readAll: (from, direction, limit) => pageBytes(log.readAll({ from, direction, limit })),
+    readPositions(positions) {
+      const one = (from: number) => log.readAll({ from, direction: 'forwards', limit: 1 }).events;
+      return pageBytes({ events: positions.flatMap(one), next: undefined });
+    },
+    ...groupCalls(log, groups),
+    join: (member, name, bufferSize) => members.join(member, name, bufferSize),
+    leave: (member) => members.leave(member),
+    acknowledge: (member, ids) => members.acknowledge(member, ids),
+    park: (member, id, reason) => members.park(member, id, reason),
   };
 }
 

@@ -1,11 +1,12 @@
 // A connected consumer of a group and its messages in flight.
-import type { Outgoing } from '../grpc/outgoing.ts';
-import { eventResponse } from '../grpc/read-responses.ts';
 import type { Message } from './message.ts';
 
 export type ConsumerOptions = {
   id: string;
-  out: Outgoing;
+  /** Sends a message. */
+  send(message: Message): void;
+  /** Ends the membership with an error: the group drops the consumer. */
+  fail(error: unknown): void;
   /** Limit of messages in flight. */
   bufferSize: number;
   /** Bytes of messages in flight beyond which it gets no further ones. */
@@ -58,7 +59,7 @@ export class Consumer {
     this.#bytes += bytesOf(message);
     this.#byId.set(message.id, [...(this.#byId.get(message.id) ?? []), entry]);
     this.totalItems++;
-    this.options.out.write(eventResponse(message, { retryCount: message.retryCount }));
+    this.options.send(message);
   }
 
   /** Removes a message that the consumer answered; undefined when it is not in flight here. */

@@ -146,7 +146,7 @@ export class Group {
 
   /** Each consumer leaves `consumers` when it fails. */
   #failAll(error: unknown): void {
-    for (const consumer of this.consumers.slice()) consumer.options.out.fail(error);
+    for (const consumer of this.consumers.slice()) consumer.options.fail(error);
   }
 
   #take(consumer: Consumer, ids: readonly string[]): Message[] {

@@ -14,14 +14,14 @@ import { randomUUID } from 'node:crypto';
 import { invalidArgument } from '../grpc/errors.ts';
 import { bytesOf, Empty } from '../grpc/messages.ts';
 import { OpenCalls, type Outgoing } from '../grpc/outgoing.ts';
+import { eventResponse } from '../grpc/read-responses.ts';
 import { parseStreamName } from '../grpc/proposed-event.ts';
 import { passThrough, unary, type GrpcService } from '../grpc/service.ts';
-import type { EventLog } from '../log/event-log.ts';
 import type { Consumer } from './consumer.ts';
 import type { Group } from './group.ts';
 import { groupInfo } from './group-info.ts';
 import { ALL, groupDoesNotExist } from './group-settings.ts';
-import { Groups } from './groups.ts';
+import type { Groups } from './groups.ts';
 import { parseAction, parseDefinition, parseGroupFilter, parseGroupName, parseIds } from './requests.ts';
 
 const { CreateResp, DeleteResp, GetInfoResp, ListResp, ReadResp, ReplayParkedResp, UpdateResp } = persistent;
@@ -35,10 +35,8 @@ const definition = {
 const methods = ['Create', 'Update', 'Delete', 'Read', 'GetInfo', 'ReplayParked', 'List'];
 const features = Object.fromEntries(methods.map((method) => [method, ['stream', 'all']]));
 
-/** Stores groups and their checkpoints in `log`. */
 /** @param maxBytes of messages in flight to one consumer */
-export function persistentSubscriptionsService(log: EventLog, maxBytes: number): GrpcService {
-  const groups = new Groups(log);
+export function persistentSubscriptionsService(groups: Groups, maxBytes: number): GrpcService {
   const openCalls = new OpenCalls();
   return {
     definition,
@@ -76,10 +74,7 @@ export function persistentSubscriptionsService(log: EventLog, maxBytes: number):
         return new Empty();
       }),
     },
-    async stop() {
-      openCalls.stop();
-      await groups.stop();
-    },
+    stop: () => openCalls.stop(),
   };
 }
 
@@ -137,7 +132,8 @@ function join(
   const id = randomUUID();
   const consumer = group.connect({
     id,
-    out,
+    send: (message) => void out.write(eventResponse(message, { retryCount: message.retryCount })),
+    fail: (error) => out.fail(error),
     bufferSize: Math.max(1, options?.getBufferSize() ?? 1),
     maxBytes,
     from: call.getPeer(),

@@ -10,6 +10,8 @@ import { type EventToAppend, READ_DEADLINE_MS, type StoredEvent } from './event-
 /** Content of the events that are kept. In memory, they take a few times as much. */
 const MAX_KEPT_BYTES = withinMemory(4 * 1024 * 1024);
 const BYTES_PER_EVENT = 500;
+/** Other consumers are about to read an event that is as near to the end. */
+const RECENT = 256;
 /** The greatest revision of a real event; that of a stream's tombstone is greater. */
 const MAX_REVISION = Number.MAX_SAFE_INTEGER;
 
@@ -36,7 +38,9 @@ export class EmbeddedEvents {
   #keptBytes = 0;
   /** Reads of pages, by their first position. */
   readonly #reading = new Map<number, Promise<readonly LogEvent[]>>();
-  #isClosed = false;
+  readonly #close = new AbortController();
+  /** Aborts at `close`. */
+  readonly closed = this.#close.signal;
 
   constructor(log: EmbeddedLog, foreign: ForeignEvents) {
     this.log = log;
@@ -45,12 +49,12 @@ export class EmbeddedEvents {
 
   /** Errors of later calls: `Fault` `stopping`. */
   close(): void {
-    this.#isClosed = true;
+    this.#close.abort(closedFault());
   }
 
   /** @throws `Fault` */
   requireOpen(): void {
-    if (this.#isClosed) throw new Fault('stopping', 'The event store connection is closed');
+    this.closed.throwIfAborted();
     if (!this.log.isOpen) throw storeUnavailable('event store');
   }
 
@@ -77,13 +81,14 @@ export class EmbeddedEvents {
     if (signal.aborted || this.log.end > position) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     const onChange = (): void => {
-      if (this.log.end > position || !this.log.isOpen || this.#isClosed) resolve();
+      if (this.log.end > position || !this.log.isOpen) resolve();
     };
     const stopListening = this.log.onChange(onChange);
+    const aborts = [signal, this.closed];
     const onAbort = (): void => resolve();
-    signal.addEventListener('abort', onAbort, { once: true });
+    for (const each of aborts) each.addEventListener('abort', onAbort, { once: true });
     await promise;
-    signal.removeEventListener('abort', onAbort);
+    for (const each of aborts) each.removeEventListener('abort', onAbort);
     stopListening();
     this.requireOpen();
   }
@@ -110,15 +115,31 @@ export class EmbeddedEvents {
     return (await reading).slice(0, max);
   }
 
+  /** The events at these positions, in this order, which the store has delivered. @throws `Fault` */
+  async at(positions: readonly number[]): Promise<readonly LogEvent[]> {
+    const missing = positions.filter((position) => !this.#kept.has(position));
+    const found = new Map(positions.map((position) => [position, this.#kept.get(position)]));
+    if (missing.length > 0) {
+      for (const event of await this.answer(() => this.log.readPositions(missing))) {
+        const decoded = this.#decoded(event);
+        found.set(event.position, decoded);
+        if (event.position > this.log.end - RECENT) this.#keep(decoded);
+      }
+    }
+    return [...found.values()].filter((event) => event !== undefined);
+  }
+
   async #read(position: number, limit: number): Promise<readonly LogEvent[]> {
     const page = await this.answer(() => this.log.readAll(position, 'forwards', limit));
-    const events = page.events.map((event) => {
-      const bytes = event.data.length + event.metadata.length;
-      return { position: event.position, event: this.decode(event), bytes };
-    });
+    const events = page.events.map((event) => this.#decoded(event));
     // Other consumers are about to read the end of the log; old events are of use to none of them.
     if (page.next === undefined) for (const event of events) this.#keep(event);
     return events;
+  }
+
+  #decoded(event: EmbeddedEvent): LogEvent {
+    const bytes = event.data.length + event.metadata.length;
+    return { position: event.position, event: this.decode(event), bytes };
   }
 
   /** Keeps the events of an append that was written; of a repetition, the store has those of the first one. */
@@ -167,6 +188,10 @@ export class EmbeddedEvents {
     if (stored.foreign !== undefined) this.#foreign.note(stored, type);
     return stored;
   }
+}
+
+function closedFault(): Fault {
+  return new Fault('stopping', 'The event store connection is closed');
 }
 
 export function positionOf(position: number): GlobalPosition {

@@ -1,3 +1,5 @@
+import type { ServedGroup } from './group-server.ts';
+
 /** The event store in a thread of this process, as the adapters without gRPC call it. `infra/embedded-eventstore` has it. */
 export interface EmbeddedLog {
   /** Whether its thread runs. Calls reject otherwise; a call that its thread has not answered rejects when that ends. */
@@ -19,6 +21,52 @@ export interface EmbeddedLog {
   readStream(stream: string, from: number | 'end', direction: Direction, limit: number): Promise<EmbeddedStreamPage>;
   /** Positions are consecutive, and begin with 1. */
   readAll(from: number | 'end', direction: Direction, limit: number): Promise<EmbeddedPage>;
+  /** The events at these positions, in this order. */
+  readPositions(positions: readonly number[]): Promise<readonly EmbeddedEvent[]>;
+
+  groups(): Promise<readonly EmbeddedGroup[]>;
+  /** Does nothing if the group exists. */
+  createGroup(name: string, settings: EmbeddedGroupSettings): Promise<void>;
+  updateGroup(name: string, settings: EmbeddedGroupSettings): Promise<void>;
+  /** Does nothing if there is none. */
+  deleteGroup(name: string): Promise<void>;
+  parked(name: string, limit: number): Promise<readonly EmbeddedParkedEvent[]>;
+  replayParked(name: string): Promise<void>;
+  join(name: string, bufferSize: number, member: EmbeddedMember): Promise<EmbeddedMembership>;
+}
+
+/** Positions: 0 stands for the start of the log. */
+interface EmbeddedGroup extends Omit<ServedGroup, 'startFrom' | 'checkpoint'> {
+  readonly startFrom: number;
+  readonly checkpoint: number | null;
+}
+
+interface EmbeddedGroupSettings {
+  readonly messageTimeoutMs: number;
+  /** A regular expression. */
+  readonly types: string;
+  readonly startFrom: number;
+}
+
+interface EmbeddedParkedEvent {
+  readonly event: { readonly stream: string; readonly revision: number; readonly type: string } | undefined;
+  readonly createdMs: number;
+  /** JSON. */
+  readonly metadata: string;
+}
+
+export interface EmbeddedMember {
+  /** Position -1: a parked link that leads nowhere. */
+  onDelivery(id: string, position: number): void;
+  /** The membership has ended. */
+  onDropped(error: Error): void;
+}
+
+/** What a member sends in one turn of the event loop is one message. */
+export interface EmbeddedMembership {
+  acknowledge(id: string): void;
+  park(id: string, reason: string): void;
+  leave(): void;
 }
 
 type Direction = 'forwards' | 'backwards';

@@ -68,6 +68,8 @@ class Subscription implements OpenFeed {
 
   constructor(events: EmbeddedEvents, options: FeedOptions<LogStart>) {
     const { from, streamPrefixes, signal, maxBatch = DEFAULT_MAX_BATCH } = options;
+    // Also ends the feed, whose further subscriptions would fail as well.
+    events.closed.throwIfAborted();
     this.#events = events;
     this.#signal = signal;
     this.#maxBatch = maxBatch;

@@ -9,13 +9,13 @@ import { admitText } from '#libs/kernel/text.ts';
 import type { EventStoreConnection } from './connection.ts';
 import type { ConsumedItem, ConsumeOptions, Delivery } from './consumer-groups.ts';
 import { EventPull, toStoredEvent } from './event-pull.ts';
+import { MAX_REASON_LENGTH, type OpenMembership } from './group-server.ts';
 
-const MAX_REASON_LENGTH = 1000;
 /** Of one message. The clients of EventStoreDB for other languages refuse more than 2,000. */
 const MAX_ACKNOWLEDGED = 1000;
 
 /** One subscription of the client, from its start to its first failure. */
-export class GroupMembership {
+export class GroupMembership implements OpenMembership {
   readonly #connection: EventStoreConnection;
   readonly #signal: AbortSignal;
   readonly #livenessMs: number;

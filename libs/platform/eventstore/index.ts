@@ -10,7 +10,8 @@
  * Needs EventStoreDB 21.10 or newer; 23.10 or newer for feeds, as older ones never send `caughtUp`.
  */
 import { EventStoreConnection, type ConnectionOptions } from './connection.ts';
-import { EventStoreDbConsumerGroups } from './consumer-groups.eventstoredb.ts';
+import { EmbeddedGroups } from './consumer-groups.embedded.ts';
+import { EventStoreDbGroups } from './consumer-groups.eventstoredb.ts';
 import type { ConsumerGroups } from './consumer-groups.ts';
 import { EventStoreDbFeed, type EventStoreDbFeedOptions } from './event-feed.eventstoredb.ts';
 import type { LogFeed } from './event-feed.ts';
@@ -20,6 +21,7 @@ import type { EmbeddedLog } from './embedded-log.ts';
 import { EmbeddedFeed } from './event-feed.embedded.ts';
 import { EmbeddedEventStore } from './event-store.embedded.ts';
 import type { EventStore, ForeignReason } from './event-store.ts';
+import { ServedGroups } from './group-server.ts';
 import { StoreClock } from './store-clock.ts';
 
 export type { ConsumerGroups, ConsumerGroupStatus, Delivery } from './consumer-groups.ts';
@@ -73,7 +75,10 @@ export function connectEventStore(options: EventStoreOptions): {
   return {
     store,
     feed: events ? new EmbeddedFeed(events, options) : new EventStoreDbFeed(connection, options),
-    groups: new EventStoreDbConsumerGroups(connection, options),
+    groups: new ServedGroups(
+      events ? new EmbeddedGroups(events) : new EventStoreDbGroups(connection, options.livenessMs),
+      options,
+    ),
     clock: new StoreClock(store, options.onClockAhead),
     foreign: connection.foreign.counts,
     async close() {

@@ -36,7 +36,11 @@ const running: { stop(): Promise<void> }[] = [];
 
 beforeAll(async () => {
   eventStore = await startTestEventStore();
-  client = connectEventStore({ url: eventStore.url, backoff: { firstMs: 10, maxMs: 50 } });
+  client = connectEventStore({
+    url: eventStore.url,
+    embedded: eventStore.local,
+    backoff: { firstMs: 10, maxMs: 50 },
+  });
 });
 
 afterEach(async () => {
@@ -601,6 +605,7 @@ describe('a consumer group of a reactor', () => {
     let interruptions = 0;
     const other = connectEventStore({
       url: eventStore.url,
+      embedded: eventStore.local,
       backoff: { firstMs: 10, maxMs: 50 },
       onInterruption: () => (interruptions += 1),
     });
@@ -633,6 +638,7 @@ describe('a consumer group of a reactor', () => {
     const interruptions: number[] = [];
     const other = connectEventStore({
       url: eventStore.url,
+      embedded: eventStore.local,
       backoff: { firstMs: 10, maxMs: 50 },
       onInterruption: (_error, failures) => interruptions.push(failures),
     });

@@ -47,6 +47,8 @@ export class LocalLog {
 
   /** The port's other end is served by `serveLocal`. */
   attach(port: MessagePort): void {
+    // The end of the former thread may not have been noticed yet.
+    if (this.#port !== undefined) this.#detach(this.#port);
     this.#port = port;
     port.on('message', (message: readonly FromStore[]) => {
       for (const item of message) this.#receive(item);

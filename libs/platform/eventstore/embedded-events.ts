@@ -199,7 +199,7 @@ export function positionOf(position: number): GlobalPosition {
   return { commit: offset, prepare: offset };
 }
 
-function jsonIn(bytes: Buffer, otherwise: (bytes: Buffer) => unknown): unknown {
+export function jsonIn(bytes: Buffer, otherwise: (bytes: Buffer) => unknown): unknown {
   try {
     return JSON.parse(bytes.toString('utf8'));
   } catch {

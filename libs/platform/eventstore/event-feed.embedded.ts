@@ -1,5 +1,5 @@
 import type { GlobalPosition, StreamRevision } from '#libs/kernel/event.ts';
-import { type EmbeddedEvents, type LogEvent, positionOf } from './embedded-events.ts';
+import { type EmbeddedEvents, jsonIn, type LogEvent, positionOf } from './embedded-events.ts';
 import {
   DEFAULT_MAX_BATCH,
   type FeedItem,
@@ -45,7 +45,7 @@ export class EmbeddedFeed implements LogFeed {
     const newest = (of: string) => this.#events.answer(() => this.#events.log.readStream(of, 'end', 'backwards', 1));
     const { status, events } = await newest(`$$${stream}`);
     if (status === 'deleted') return true;
-    const metadata: unknown = events[0] === undefined ? {} : JSON.parse(events[0].data.toString('utf8'));
+    const metadata = events[0] === undefined ? null : jsonIn(events[0].data, () => null);
     if (typeof metadata !== 'object' || metadata === null) return false;
     const truncateBefore: unknown = '$tb' in metadata ? metadata.$tb : 0;
     return Number(truncateBefore) > revision || '$maxAge' in metadata || '$maxCount' in metadata;

@@ -1,6 +1,6 @@
 /**
- * The log: ports of the event store, of the feed of its events and of consumer groups, their adapters for EventStoreDB,
- * and codecs between stored and typed events.
+ * The log: ports of the event store, of the feed of its events and of consumer groups, their adapters for EventStoreDB and
+ * for the embedded event store of this process, and codecs between stored and typed events.
  *
  *     const { store, feed, close } = connectEventStore({ url: 'esdb://127.0.0.1:2113?tls=false' });
  *     await store.append('channel-1', NO_EVENTS, [{ id, type, data: codec.encode(event), metadata }]);

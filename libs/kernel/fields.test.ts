@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
-import { field, fields, group, namedField, shown } from './fields.ts';
+import { field, fields, group, namedField, shown, shownFields } from './fields.ts';
 
 const nullable = z.string().nullable();
 
@@ -39,5 +39,39 @@ describe('a table of fields', () => {
     expect(table.changes({ name: 'B', images: { image_url: 'j' } })).toEqual({ name: 'B', imageUrl: 'j' });
     expect(table.changes({ images: null, colour: null })).toEqual({ imageUrl: null, bannerUrl: null, colour: null });
     expect(table.changes({ owner: '2' })).toEqual({});
+  });
+});
+
+describe('a table of shown members', () => {
+  interface State {
+    readonly id: string;
+    readonly imageUrl: string | null;
+    readonly endedAt: string | null;
+  }
+  const table = shownFields<State>()({
+    is_open: [z.boolean(), ({ endedAt }) => endedAt === null],
+    image_url: z.string().nullable(),
+    id: z.string(),
+  });
+
+  it('reads properties by the names of the members, or with functions, in its order', () => {
+    expect(JSON.stringify(table.resource({ id: '1', imageUrl: null, endedAt: null }))).toBe(
+      '{"is_open":true,"image_url":null,"id":"1"}',
+    );
+    expect(z.object(table.shape).parse({ is_open: false, image_url: 'a', id: '2' })).toEqual({
+      is_open: false,
+      image_url: 'a',
+      id: '2',
+    });
+  });
+
+  it('refuses rows that do not fit the state, by their types', () => {
+    // @ts-expect-error -- `imageUrl` may be null
+    const nullable = shownFields<State>()({ image_url: z.string() });
+    // @ts-expect-error -- there is no `name`
+    const unknown = shownFields<State>()({ name: z.string() });
+    // @ts-expect-error -- the function returns a text
+    const other = shownFields<State>()({ is_open: [z.boolean(), ({ id }) => id] });
+    expect([nullable, unknown, other].flatMap(({ shape }) => Object.keys(shape))).toHaveLength(3);
   });
 });

@@ -171,3 +171,44 @@ function changesOf(rows: Rows, body: object | null): Record<string, unknown> {
     }),
   ) as Record<string, unknown>;
 }
+
+type Camel<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<Camel<Rest>>}` : Name;
+type AnyRow<State> = z.ZodType | readonly [schema: z.ZodType, from: (state: State) => unknown];
+type AsReadonly<T> = T extends object ? { readonly [K in keyof T]: AsReadonly<T[K]> } : T;
+
+/** Row of a member: its schema alone, where a property of the state fits it. */
+type ShownRow<State, Name, Schema extends z.ZodType> =
+  State extends Readonly<Record<Camel<Name> & string, AsReadonly<z.input<Schema>>>>
+    ? Schema | readonly [Schema, (state: State) => AsReadonly<z.input<Schema>>]
+    : readonly [Schema, (state: State) => AsReadonly<z.input<Schema>>];
+
+/**
+ * The members of an entity as the API answers it, where requests set none of them as they are stored. The value of a member is
+ * the property of the state with its name in camel case (`imageUrl` of `image_url`), or what a function gives:
+ *
+ *     const userFields = shownFields<User>()({
+ *       id: z.string(),
+ *       image_url: z.string().nullable(),
+ *       is_active: [z.boolean(), ({ deactivatedAt }) => deactivatedAt === null],
+ *     });
+ */
+export function shownFields<State extends object>() {
+  return <const T extends Record<string, z.ZodType>>(rows: {
+    readonly [M in keyof T]: ShownRow<State, M, T[M]>;
+  }) => {
+    const table = Object.entries<AnyRow<State>>(rows as never).map(([member, row]) => {
+      if (!(row instanceof z.ZodType)) return { member, schema: row[0], from: row[1] };
+      const name = member.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+      return { member, schema: row, from: (state: State): unknown => Reflect.get(state, name) };
+    });
+    return {
+      /** Schemas of the members, for `z.object`. */
+      shape: Object.fromEntries(table.map(({ member, schema }) => [member, schema])) as T,
+      /** The entity as the API answers it. */
+      resource: (state: State) =>
+        Object.fromEntries(table.map(({ member, from }) => [member, from(state)])) as {
+          readonly [M in keyof T]: AsReadonly<z.input<T[M]>>;
+        },
+    };
+  };
+}

@@ -17046,7 +17046,10 @@ export interface operations {
     };
     getRun: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
+                as_of?: string;
+            };
             header?: {
                 /** @description Answers 304 if it contains the `ETag` of the entity */
                 "If-None-Match"?: string;

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 
 import { z } from 'zod';
 
+import { shownFields } from '#libs/kernel/fields.ts';
 import { type Entities, entity } from '#libs/platform/entity/index.ts';
-import type { EventContent } from '#libs/platform/live/index.ts';
 import { shownTime } from '#libs/platform/http/index.ts';
 
 import { failureOfPage } from './crawl.failures.ts';
@@ -20,14 +20,20 @@ import {
 } from './crawl.ts';
 import { BUDGET, bytesOf, fetchedPages, normalUrl, plannedPages, readPages } from './frontier.ts';
 
-const crawledUrl = z.object({
+const pageFields = shownFields<CrawledPage>()({
   url: z.string(),
   status: z.int().nullable().describe('HTTP status of the last response; null without one'),
   title: z.string().nullable(),
   document_id: z.string().nullable(),
   outcome: z.enum(['read', 'unchanged', 'duplicate', 'gone', 'skipped', 'failed']),
-  error: z.string().nullable().describe('Why there is no document, or why it is that of an earlier scan'),
-  characters: z.int().nullable().describe('Of the text that was found; null for a PDF: its document says it'),
+  error: [
+    z.string().nullable().describe('Why there is no document, or why it is that of an earlier scan'),
+    (page) => (isExplained(page) ? failureOfPage(page) : null),
+  ],
+  characters: [
+    z.int().nullable().describe('Of the text that was found; null for a PDF: its document says it'),
+    ({ characters }) => characters ?? null,
+  ],
 });
 
 const stats = z.object({
@@ -50,67 +56,6 @@ const stats = z.object({
 });
 
 export const DEFAULT_MAX_PAGES = 50;
-
-export const crawlSchema = z
-  .object({
-    id: z.string(),
-    created: shownTime(),
-    modified: shownTime(),
-    url: z.string(),
-    knowledge_graph: z.string().nullable(),
-    scan_depth: z.int(),
-    max_pages: z.int().describe('Applies when `scan_depth` is above 1'),
-    last_scan_date: z.string().describe('When the last scan ended; while it has not, when it was requested'),
-    status: z
-      .string()
-      .nullable()
-      .describe(
-        '`Queued`, `Crawling: 3 of 50 pages`, `Completed`, `Completed: <why early>`, `Cancelled` or `Failed: <why>`',
-      ),
-    crawl_stats: stats.default({} as z.infer<typeof stats>),
-    crawled_urls: z.array(crawledUrl).default([]),
-    website_metadata: z
-      .object({
-        title: z.string().nullable(),
-        description: z.string().nullable(),
-        icon: z.string().nullable(),
-        language: z.string().nullable(),
-      })
-      .partial()
-      .default({})
-      .describe('Of the start page; empty until it is read'),
-    error_details: z.string().nullable(),
-    is_active: z.boolean().default(true),
-  })
-  .meta({ id: 'Crawl' });
-
-function resource(crawl: Crawl): z.infer<typeof crawlSchema> {
-  return {
-    id: crawl.id,
-    created: crawl.createdAt,
-    modified: crawl.modified,
-    url: crawl.url,
-    knowledge_graph: crawl.knowledgeGraph,
-    scan_depth: crawl.scanDepth,
-    // A crawl of one page stores 1.
-    max_pages: crawl.scanDepth === 1 ? DEFAULT_MAX_PAGES : crawl.maxPages,
-    last_scan_date: crawl.endedAt ?? crawl.requestedAt,
-    status: statusLabel(crawl),
-    crawl_stats: statsOf(crawl),
-    crawled_urls: crawl.pages.map((page) => ({
-      url: page.url,
-      status: page.status,
-      title: page.title,
-      document_id: page.documentId,
-      outcome: page.outcome,
-      error: isExplained(page) ? failureOfPage(page) : null,
-      characters: page.characters ?? null,
-    })),
-    website_metadata: crawl.website ?? {},
-    error_details: crawl.failure,
-    is_active: crawl.isActive,
-  };
-}
 
 function isExplained({ outcome }: CrawledPage): boolean {
   return outcome === 'gone' || outcome === 'skipped' || outcome === 'failed';
@@ -168,6 +113,51 @@ function reasonsOf(pages: readonly CrawledPage[], outcomes: readonly CrawledPage
   return Object.fromEntries(counts);
 }
 
+const crawlFields = shownFields<Crawl>()({
+  id: z.string(),
+  created: [shownTime(), ({ createdAt }) => createdAt],
+  modified: shownTime(),
+  url: z.string(),
+  knowledge_graph: z.string().nullable(),
+  scan_depth: z.int(),
+  max_pages: [
+    z.int().describe('Applies when `scan_depth` is above 1'),
+    // A crawl of one page stores 1.
+    ({ scanDepth, maxPages }) => (scanDepth === 1 ? DEFAULT_MAX_PAGES : maxPages),
+  ],
+  last_scan_date: [
+    z.string().describe('When the last scan ended; while it has not, when it was requested'),
+    ({ endedAt, requestedAt }) => endedAt ?? requestedAt,
+  ],
+  status: [
+    z
+      .string()
+      .nullable()
+      .describe(
+        '`Queued`, `Crawling: 3 of 50 pages`, `Completed`, `Completed: <why early>`, `Cancelled` or `Failed: <why>`',
+      ),
+    statusLabel,
+  ],
+  crawl_stats: [stats.default({} as z.infer<typeof stats>), statsOf],
+  crawled_urls: [z.array(z.object(pageFields.shape)).default([]), ({ pages }) => pages.map(pageFields.resource)],
+  website_metadata: [
+    z
+      .object({
+        title: z.string().nullable(),
+        description: z.string().nullable(),
+        icon: z.string().nullable(),
+        language: z.string().nullable(),
+      })
+      .partial()
+      .default({})
+      .describe('Of the start page; empty until it is read'),
+    ({ website }) => website ?? {},
+  ],
+  error_details: [z.string().nullable(), ({ failure }) => failure],
+  is_active: z.boolean().default(true),
+});
+export const crawlSchema = z.object(crawlFields.shape).meta({ id: 'Crawl' });
+
 export type CrawlFacets = {
   readonly status: string;
   readonly url: string;
@@ -187,7 +177,7 @@ export const crawlEntity = entity<CrawlState, CrawlEvent, CrawlFacets>({
   version: 5,
   codec: crawlCodec,
   fold: crawlFold,
-  resource,
+  resource: crawlFields.resource,
   facets: (crawl) => ({
     status: crawl.phase,
     url: urlFacet(crawl.url),
@@ -195,10 +185,7 @@ export const crawlEntity = entity<CrawlState, CrawlEvent, CrawlFacets>({
     knowledge_graph: crawl.knowledgeGraph,
   }),
   isEnded: hasEnded,
-  frame: ({ after, event }): EventContent => ({
-    type: FRAMES[event.type],
-    json: after === null ? 'null' : crawlEntity.json(after),
-  }),
+  frame: ({ event }) => FRAMES[event.type],
 });
 
 const FRAMES: Readonly<Record<CrawlEvent['type'], string>> = {

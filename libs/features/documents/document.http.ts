@@ -16,13 +16,12 @@ import {
 
 import { MAX_DOCUMENT_BYTES } from './document.content.ts';
 import { contentOf, contentTypeOf, type GivenContent, MAX_JSON_BYTES, type MediaFiles } from './document.inputs.ts';
-import type { DocumentFacets, Documents } from './document.read.ts';
+import { type DocumentFacets, type Documents, documentSchema } from './document.read.ts';
 import {
   CONTENT_TYPES,
   createDocumentBody,
   documentFilters,
   documentParams,
-  documentSchema,
   extensionOf,
   uploadBody,
   uploadQuery,

@@ -1,6 +1,10 @@
+import { z } from 'zod';
+
+import { shownFields } from '#libs/kernel/fields.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { Entities, entity, type EntityCore, type EntityResult, type NotFound } from '#libs/platform/entity/index.ts';
+import { shownTime } from '#libs/platform/http/index.ts';
 
 import { type DocumentContent, DocumentContents } from './document.content.ts';
 import {
@@ -15,6 +19,7 @@ import {
   type DocumentRejection,
   type DocumentState,
   isSettled,
+  LEFT_OUT,
   statusLabel,
 } from './document.ts';
 import type { ContentType } from './document.schemas.ts';
@@ -25,24 +30,39 @@ export type DocumentFacets = {
   readonly status: readonly string[];
 };
 
-const resource = (document: Document) => ({
-  id: document.id,
-  created: document.createdAt,
-  modified: document.modified,
-  status: statusLabel(document),
-  name: document.name,
-  external_id: document.externalId,
-  data: document.data,
-  characters: document.ingested?.characters ?? null,
-  left_out: document.ingested?.leftOut ?? [],
+const documentFields = shownFields<Document>()({
+  id: z.string(),
+  created: [shownTime(), ({ createdAt }) => createdAt],
+  modified: shownTime(),
+  status: [z.string().nullable().describe('`Queued`, `Processing`, `Ready`, or `Failed: <why>`'), statusLabel],
+  name: z.string().default(''),
+  external_id: z.string().nullable(),
+  data: z
+    .record(z.string(), z.unknown())
+    .nullable()
+    .describe('The object that the document was created with as `data`'),
+  characters: [
+    z.int().nullable().default(null).describe('Characters of text that were found; null until it is `Ready`'),
+    ({ ingested }) => ingested?.characters ?? null,
+  ],
+  left_out: [
+    z
+      .array(z.object({ what: z.enum(LEFT_OUT), count: z.int().nullable().describe('Of pages') }))
+      .default([])
+      .describe(
+        'What the knowledge graph did not learn: `no_text`, `pages_without_text` (pages of a PDF that hold only images), `pages_over_limit`, `text_over_limit`, `facts_over_limit`',
+      ),
+    ({ ingested }) => ingested?.leftOut ?? [],
+  ],
 });
+export const documentSchema = z.object(documentFields.shape).meta({ id: 'Document' });
 
 export const documentEntity = entity<DocumentState, DocumentEvent, DocumentFacets>({
   category: DOCUMENT,
   version: 3,
   codec: documentCodec,
   fold: documentFold,
-  resource,
+  resource: documentFields.resource,
   facets: (document) => ({
     knowledge_graph: document.knowledgeGraph,
     crawl: document.crawlId,
@@ -50,7 +70,7 @@ export const documentEntity = entity<DocumentState, DocumentEvent, DocumentFacet
   }),
   // `document.queued`, `.processing`, `.ready`, `.failed`; `.deleted`, and `.withdrawn` once its facts are.
   isEnded: isSettled,
-  frame: ({ after }) => ({ type: `document.${after?.status}`, json: JSON.stringify(after && resource(after)) }),
+  frame: ({ after }) => `document.${after?.status}`,
 });
 
 /** The whole label, and for failures `Failed` as well. */

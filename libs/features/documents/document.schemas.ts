@@ -1,8 +1,7 @@
 import { z } from 'zod';
 
-import { idFilter, idParam, idReference, jsonMap, text, shownTime } from '#libs/platform/http/index.ts';
+import { idFilter, idParam, idReference, jsonMap, text } from '#libs/platform/http/index.ts';
 
-import { LEFT_OUT } from './document.ts';
 import { isGeneric, shownType } from './extract/file-type.ts';
 
 export const CONTENT_TYPES = [
@@ -57,32 +56,6 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
 export function extensionOf(contentType: string): string {
   return EXTENSIONS[contentType.split(';')[0] ?? ''] ?? 'txt';
 }
-
-export const documentSchema = z
-  .object({
-    id: z.string(),
-    created: shownTime(),
-    modified: shownTime(),
-    status: z.string().nullable().describe('`Queued`, `Processing`, `Ready`, or `Failed: <why>`'),
-    name: z.string().default(''),
-    external_id: z.string().nullable(),
-    data: z
-      .record(z.string(), z.unknown())
-      .nullable()
-      .describe('The object that the document was created with as `data`'),
-    characters: z
-      .int()
-      .nullable()
-      .default(null)
-      .describe('Characters of text that were found; null until it is `Ready`'),
-    left_out: z
-      .array(z.object({ what: z.enum(LEFT_OUT), count: z.int().nullable().describe('Of pages') }))
-      .default([])
-      .describe(
-        'What the knowledge graph did not learn: `no_text`, `pages_without_text` (pages of a PDF that hold only images), `pages_over_limit`, `text_over_limit`, `facts_over_limit`',
-      ),
-  })
-  .meta({ id: 'Document' });
 
 const name = text({ max: 256, description: 'Name of the document; default: the title of the content' });
 const knowledgeGraph = idReference({ description: 'Id of the knowledge graph that learns from the document' });

@@ -20,33 +20,14 @@ import {
   sendJson,
   text,
   timestamp,
-  shownTime,
 } from '#libs/platform/http/index.ts';
 
-import { keyEntity, type KeyFacets, type Keys, type NewKeyResult } from './key.read.ts';
+import { keyEntity, type KeyFacets, type Keys, keySchema, type NewKeyResult, principalType } from './key.read.ts';
 import { keyAccess, keyScope, type KeyEvent, type KeyIssued, type KeyRejection, type KeyState } from './key.ts';
 
-const principalType = z.enum(['user', 'service']).meta({ id: 'PrincipalType' });
 const principal = z.object({ type: principalType, id: idReference() });
 
 const expiresAt = timestamp({ description: 'Expiry of the key; must be in the future' });
-
-const keySchema = z
-  .object({
-    id: z.string(),
-    organization_id: z.string(),
-    name: z.string(),
-    principal: z.object({ type: principalType, id: z.string() }),
-    scopes: z.array(keyScope),
-    access: keyAccess,
-    last_four: z.string().describe('Last four characters of the secret'),
-    created_at: shownTime(),
-    expires_at: shownTime().nullable().describe('Expiry of the key, or the end of its grace period'),
-    revoked_at: shownTime().nullable(),
-    rotated_from: z.string().nullable(),
-    rotated_to: z.string().nullable(),
-  })
-  .meta({ id: 'ApiKey' });
 
 const newKeySchema = keySchema
   .extend({

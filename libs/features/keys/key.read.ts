@@ -1,8 +1,12 @@
+import { z } from 'zod';
+
 import type { Timestamp } from '#libs/kernel/clock.ts';
 import { faultAfterWrite } from '#libs/kernel/faults.ts';
+import { shownFields } from '#libs/kernel/fields.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { Entities, entity, type EntityCore, type EntityResult, type NotFound } from '#libs/platform/entity/index.ts';
+import { shownTime } from '#libs/platform/http/index.ts';
 import { isActiveUser, userEntity } from '#libs/features/users/index.ts';
 import { foldStream } from '#libs/platform/streams/index.ts';
 
@@ -19,36 +23,43 @@ import {
   isActive,
   KEY,
   type Key,
+  keyAccess,
   keyCodec,
   type KeyEvent,
   keyFold,
   type KeyIssued,
   type KeyRejection,
+  keyScope,
   type KeyState,
 } from './key.ts';
 
 export type KeyFacets = { readonly principal_id: string; readonly is_revoked: boolean };
+
+export const principalType = z.enum(['user', 'service']).meta({ id: 'PrincipalType' });
+
+/** Neither the secret nor its digest. */
+const keyFields = shownFields<Key>()({
+  id: z.string(),
+  organization_id: z.string(),
+  name: z.string(),
+  principal: z.object({ type: principalType, id: z.string() }),
+  scopes: z.array(keyScope),
+  access: keyAccess,
+  last_four: z.string().describe('Last four characters of the secret'),
+  created_at: shownTime(),
+  expires_at: [shownTime().nullable().describe('Expiry of the key, or the end of its grace period'), endOf],
+  revoked_at: shownTime().nullable(),
+  rotated_from: z.string().nullable(),
+  rotated_to: z.string().nullable(),
+});
+export const keySchema = z.object(keyFields.shape).meta({ id: 'ApiKey' });
 
 export const keyEntity = entity<KeyState, KeyEvent, KeyFacets>({
   category: KEY,
   version: 2,
   codec: keyCodec,
   fold: keyFold,
-  /** Contains neither the secret nor its digest. */
-  resource: (key) => ({
-    id: key.id,
-    organization_id: key.organizationId,
-    name: key.name,
-    principal: key.principal,
-    scopes: key.scopes,
-    access: key.access,
-    last_four: key.lastFour,
-    created_at: key.createdAt,
-    expires_at: endOf(key),
-    revoked_at: key.revokedAt,
-    rotated_from: key.rotatedFrom,
-    rotated_to: key.rotatedTo,
-  }),
+  resource: keyFields.resource,
   facets: (key) => ({ principal_id: key.principal.id, is_revoked: key.revokedAt !== null }),
 });
 

@@ -9,7 +9,7 @@ import { type Blob, type BlobStore, type ByteRange, missingBlob } from '#libs/pl
 import type { Presentation } from '#libs/platform/entity/index.ts';
 import { type ChannelAccess, notFound } from '#libs/platform/http/index.ts';
 
-import { type MediaItems, mediaResource } from './media.read.ts';
+import { mediaEntity, type MediaItems } from './media.read.ts';
 import type { Media, Preview } from './media.ts';
 
 const VALID_MS = 60 * 60_000;
@@ -34,7 +34,7 @@ export const withAddresses: Presentation<Media> = {
       return `${base}/api/v1/media/files/${token}`;
     };
     return items.map((item) => ({
-      ...mediaResource(item),
+      ...mediaEntity.resource(item),
       url: item.preview && address(item.id, 'preview'),
       file_url: item.file && address(item.id, 'file'),
     }));

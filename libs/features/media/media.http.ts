@@ -18,15 +18,8 @@ import {
 import { IN_FILTERED_CHANNEL, IN_NAMED_CHANNEL, inChannelOfItem } from './media.members.ts';
 import { createItem, descriptionOf, type OwnDestinations, requireDestinations } from './media.creation.ts';
 import { sendFile, withAddresses } from './media.files.ts';
-import type { MediaFacets, MediaItems } from './media.read.ts';
-import {
-  createMediaBody,
-  fileParams,
-  mediaDeletionSchema,
-  mediaFilters,
-  mediaParams,
-  mediaSchema,
-} from './media.schemas.ts';
+import { type MediaFacets, type MediaItems, mediaSchema } from './media.read.ts';
+import { createMediaBody, fileParams, mediaDeletionSchema, mediaFilters, mediaParams } from './media.schemas.ts';
 import { decideDelete, type MediaEvent, type MediaState } from './media.ts';
 
 export interface MediaRouteParts extends OwnDestinations {

@@ -2,42 +2,6 @@ import { z } from 'zod';
 
 import { httpUrl, idFilter, idParam, idReference, queryOption, text, shownTime } from '#libs/platform/http/index.ts';
 
-export const mediaSchema = z
-  .object({
-    id: z.string(),
-    created: shownTime(),
-    modified: shownTime(),
-    name: z.string().nullable(),
-    url: z
-      .string()
-      .nullable()
-      .describe('Address of the preview: an image, or the start of a text; null without one. It expires'),
-    source_url: z.string().nullable().describe('The URL that the item was created with'),
-    file_url: z.string().nullable().describe('Address of the stored file; null without one. It expires'),
-    description: z.string().nullable(),
-    status: z.string().nullable().describe('`Queued`, `Processing`, `Ready`, or `Failed: <why>`'),
-    format: z.string().default('').describe('Usual extension of such files; empty until it is known'),
-    resource_type: z
-      .string()
-      .default('')
-      .describe('`image`, `video`, `audio`, `document`, `text`, `archive` or `other`; empty until it is known'),
-    mime_type: z.string().describe('Found out from the content; empty until it is known'),
-    bytes: z.int().describe('Size of the stored file; 0 without one'),
-    width: z
-      .int()
-      .default(0)
-      .describe('As it is shown: of an image or a video in pixels, of a PDF in points; 0 if not measured'),
-    height: z.int().default(0),
-    pages: z.int().nullable().describe('Of a PDF'),
-    duration_ms: z.int().nullable().describe('Of audio and video'),
-    document_id: z.string().nullable().describe('The document that the knowledge graph learns from'),
-    interaction_id: z.string().nullable().describe('The interaction that shows the file in the channel'),
-    channel: z.string().nullable().describe('The channel that the item was created for'),
-    message: z.string().nullable().describe('The message that the item was created for'),
-    sha256: z.string().nullable().describe('Of the stored file, in hex; null without one'),
-  })
-  .meta({ id: 'Media' });
-
 export const mediaDeletionSchema = z
   .object({
     id: z.string(),

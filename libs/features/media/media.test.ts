@@ -16,7 +16,9 @@ import {
   mediaFold,
   statusLabel,
 } from './media.ts';
-import { mediaEntity, mediaResource as resource } from './media.read.ts';
+import { mediaEntity } from './media.read.ts';
+
+const { resource } = mediaEntity;
 
 describeStoredEvents('media items', mediaCodec, samples);
 

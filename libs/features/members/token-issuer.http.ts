@@ -11,11 +11,10 @@ import {
   requireEndpoint,
   routesTagged,
   text,
-  shownTime,
 } from '#libs/platform/http/index.ts';
 
 import { publicKeyOf, UnusableKey } from './public-keys.ts';
-import type { TokenIssuers } from './token-issuer.read.ts';
+import { issuerSchema, type TokenIssuers } from './token-issuer.read.ts';
 import type { PublicKey, TokenIssuerEvent, TokenIssuerState } from './token-issuer.ts';
 
 const MAX_ISSUERS = 20;
@@ -51,20 +50,6 @@ const updateBody = z
     creates_users: createsUsers.optional(),
   })
   .meta({ id: 'TokenIssuerUpdate' });
-
-const issuerSchema = z
-  .object({
-    id: z.string(),
-    name: z.string(),
-    issuer: z.string(),
-    audience: z.string(),
-    keys: z.array(z.record(z.string(), z.string())).describe('The registered public keys, as JWKs'),
-    jwks_url: z.string().nullable(),
-    creates_users: z.boolean(),
-    created_at: shownTime(),
-    modified: shownTime(),
-  })
-  .meta({ id: 'TokenIssuer' });
 
 const params = z.object({ id: idParam('Id of the token issuer') });
 const response = { 200: issuerSchema };

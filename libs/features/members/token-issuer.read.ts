@@ -1,9 +1,13 @@
 import { hash } from 'node:crypto';
 
+import { z } from 'zod';
+
 import type { KeyChanges } from '#libs/features/keys/index.ts';
+import { shownFields } from '#libs/kernel/fields.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { Entities, entity, type EntityCore, type EntityResult, type NotFound } from '#libs/platform/entity/index.ts';
+import { shownTime } from '#libs/platform/http/index.ts';
 
 import {
   decideDelete,
@@ -19,22 +23,28 @@ import {
 
 const lookUp = (issuer: string) => ({ issuer: hash('sha256', issuer, 'base64url') });
 
+const issuerFields = shownFields<TokenIssuer>()({
+  id: z.string(),
+  name: z.string(),
+  issuer: z.string(),
+  audience: z.string(),
+  keys: [
+    z.array(z.record(z.string(), z.string())).describe('The registered public keys, as JWKs'),
+    ({ keys }) => keys as readonly Record<string, string>[],
+  ],
+  jwks_url: z.string().nullable(),
+  creates_users: z.boolean(),
+  created_at: shownTime(),
+  modified: shownTime(),
+});
+export const issuerSchema = z.object(issuerFields.shape).meta({ id: 'TokenIssuer' });
+
 export const tokenIssuerEntity = entity<TokenIssuerState, TokenIssuerEvent, {}>({
   category: TOKEN_ISSUER,
   version: 1,
   codec: tokenIssuerCodec,
   fold: tokenIssuerFold,
-  resource: (issuer) => ({
-    id: issuer.id,
-    name: issuer.name,
-    issuer: issuer.issuer,
-    audience: issuer.audience,
-    keys: issuer.keys,
-    jwks_url: issuer.jwksUrl,
-    creates_users: issuer.createsUsers,
-    created_at: issuer.createdAt,
-    modified: issuer.modified,
-  }),
+  resource: issuerFields.resource,
   facets: () => ({}),
   /** A token names its issuer, and no organization. */
   lookUps: ({ issuer }) => lookUp(issuer),

@@ -9,25 +9,18 @@ import {
   invalid,
   routesTagged,
   text,
-  shownTime,
 } from '#libs/platform/http/index.ts';
 
-import { organizationResource, type Organizations, PLATFORM_SCOPE, type UserSummaries } from './organization.read.ts';
+import {
+  organizationEntity,
+  organizationSchema,
+  type Organizations,
+  PLATFORM_SCOPE,
+  type UserSummaries,
+} from './organization.read.ts';
 import { decideUpdate, type Organization, organizationApplication } from './organization.ts';
 
 const name = text({ min: 1, max: 256, description: 'Name of the organization' });
-
-const organizationSchema = z
-  .object({
-    id: z.string(),
-    name: z.string(),
-    owner: z.object({ display_name: z.string(), image_url: z.string() }).nullable(),
-    application: organizationApplication.nullable(),
-    owner_id: z.string().nullable().describe('Id of the user who owns the organization'),
-    created_at: shownTime(),
-    modified: shownTime(),
-  })
-  .meta({ id: 'Organization' });
 
 const createOrganizationBody = z
   .object({ name, application: organizationApplication.nullish() })
@@ -125,7 +118,7 @@ function withOwners(shown: readonly Organization[], users: UserSummaries) {
     shown.map(async (organization) => {
       const { id, ownerUserId } = organization;
       const owner = ownerUserId === null ? null : await users.summary(id, ownerUserId);
-      return { ...organizationResource(organization), owner };
+      return { ...organizationEntity.resource(organization), owner };
     }),
   );
 }

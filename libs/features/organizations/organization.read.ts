@@ -1,13 +1,16 @@
 import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
 
+import { shownFields } from '#libs/kernel/fields.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { Entities, entity, type EntityCore } from '#libs/platform/entity/index.ts';
-import { commandContext, idReference, notFound, type Principal } from '#libs/platform/http/index.ts';
+import { commandContext, idReference, notFound, type Principal, shownTime } from '#libs/platform/http/index.ts';
 
 import {
   ORGANIZATION,
   type Organization,
+  organizationApplication,
   organizationCodec,
   type OrganizationEvent,
   organizationFold,
@@ -34,33 +37,25 @@ export interface UserSummaries {
   summary(organizationId: EntityId, userId: EntityId): Promise<UserSummary | null>;
 }
 
-/** An organization as the API answers it: the contract's summary (section 2.3) and what administration needs. */
-export interface OrganizationResource extends OrganizationSummary {
-  /** Stored as null: the owner's name changes in another stream, so each reply looks it up. */
-  readonly owner: UserSummary | null;
-  readonly owner_id: EntityId | null;
-  readonly created_at: string;
-  readonly modified: string;
-}
-
-export function organizationResource(organization: Organization): OrganizationResource {
-  return {
-    id: organization.id,
-    name: organization.name,
-    owner: null,
-    application: organization.application,
-    owner_id: organization.ownerUserId,
-    created_at: organization.createdAt,
-    modified: organization.modified,
-  };
-}
+/** The contract's summary (section 2.3), and what administration needs. */
+const organizationFields = shownFields<Organization>()({
+  id: z.string(),
+  name: z.string(),
+  // The owner's name changes in another stream, so each reply looks it up.
+  owner: [z.object({ display_name: z.string(), image_url: z.string() }).nullable(), () => null],
+  application: organizationApplication.nullable(),
+  owner_id: [z.string().nullable().describe('Id of the user who owns the organization'), (one) => one.ownerUserId],
+  created_at: shownTime(),
+  modified: shownTime(),
+});
+export const organizationSchema = z.object(organizationFields.shape).meta({ id: 'Organization' });
 
 export const organizationEntity = entity<OrganizationState, OrganizationEvent, {}>({
   category: ORGANIZATION,
   version: 1,
   codec: organizationCodec,
   fold: organizationFold,
-  resource: organizationResource,
+  resource: organizationFields.resource,
   facets: () => ({}),
   isTenant: true,
 });

@@ -12,31 +12,14 @@ import {
   queryBoolean,
   routesTagged,
   text,
-  shownTime,
 } from '#libs/platform/http/index.ts';
 
-import type { Users } from './user.read.ts';
+import { type Users, userSchema } from './user.read.ts';
 import { decideUpdate, type UserCreated, userIdOf, type UserRejection } from './user.ts';
 
 const displayName = text({ max: 256, description: 'Display name, which other users see' });
 /** Loose on purpose: only mail can tell whether an address receives mail. */
 const email = text({ max: 320, pattern: /^[^\s@]+@[^\s@]+$/, description: 'E-mail address' });
-
-const userSchema = z
-  .object({
-    id: z.string(),
-    organization_id: z.string(),
-    display_name: z.string(),
-    email: z.string().nullable(),
-    external_id: z.string().nullable().describe('`sub` of the tokens of the user'),
-    issuer: z.string().nullable().describe('`iss` of the tokens of the user'),
-    image_url: z.string().nullable(),
-    is_active: z.boolean(),
-    deactivated_at: shownTime().nullable(),
-    created_at: shownTime(),
-    modified: shownTime(),
-  })
-  .meta({ id: 'User' });
 
 const createUserBody = z
   .object({

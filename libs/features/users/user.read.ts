@@ -1,8 +1,12 @@
+import { z } from 'zod';
+
 import type { UserSummary } from '#libs/features/organizations/index.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
+import { shownFields } from '#libs/kernel/fields.ts';
 import { newId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { Entities, entity, type EntityCore, type EntityResult, type NotFound } from '#libs/platform/entity/index.ts';
+import { shownTime } from '#libs/platform/http/index.ts';
 
 import {
   decideDeactivate,
@@ -17,24 +21,30 @@ import {
 
 type UserFacets = { readonly is_active: boolean; readonly external_id: string | null };
 
+const userFields = shownFields<User>()({
+  id: z.string(),
+  organization_id: z.string(),
+  display_name: z.string(),
+  email: z.string().nullable(),
+  external_id: [
+    z.string().nullable().describe('`sub` of the tokens of the user'),
+    ({ subject }) => subject?.id ?? null,
+  ],
+  issuer: [z.string().nullable().describe('`iss` of the tokens of the user'), ({ subject }) => subject?.issuer ?? null],
+  image_url: z.string().nullable(),
+  is_active: [z.boolean(), ({ deactivatedAt }) => deactivatedAt === null],
+  deactivated_at: shownTime().nullable(),
+  created_at: shownTime(),
+  modified: shownTime(),
+});
+export const userSchema = z.object(userFields.shape).meta({ id: 'User' });
+
 export const userEntity = entity<UserState, UserEvent, UserFacets>({
   category: USER,
   version: 2,
   codec: userCodec,
   fold: userFold,
-  resource: (user) => ({
-    id: user.id,
-    organization_id: user.organizationId,
-    display_name: user.displayName,
-    email: user.email,
-    external_id: user.subject?.id ?? null,
-    issuer: user.subject?.issuer ?? null,
-    image_url: user.imageUrl,
-    is_active: user.deactivatedAt === null,
-    deactivated_at: user.deactivatedAt,
-    created_at: user.createdAt,
-    modified: user.modified,
-  }),
+  resource: userFields.resource,
   facets: (user) => ({ is_active: user.deactivatedAt === null, external_id: user.subject?.id ?? null }),
 });
 

@@ -68,7 +68,6 @@ export class EntityReplies<
   /**
    * Answers 304 where `If-None-Match` names the entity's `ETag`, unless what is shown changes without it.
    *
-   * @param shown what this caller is shown of the document, if it is not the document itself
    * @throws HttpError 404
    */
   async sendOne(
@@ -76,7 +75,6 @@ export class EntityReplies<
     reply: FastifyReply,
     organizationId: EntityId,
     id: EntityId,
-    shown?: (json: Buffer) => Promise<Buffer>,
   ): Promise<FastifyReply> {
     if (this.#presentation !== undefined) {
       return this.#sendEntity(request, reply, await this.#entities.projected(organizationId, id));
@@ -84,7 +82,7 @@ export class EntityReplies<
     const found = await this.#entities.document(organizationId, id);
     if (found === null) throw notFound();
     if (notModified(request, reply, found.revision)) return reply;
-    return sendJson(reply, (await shown?.(found.json)) ?? found.json);
+    return sendJson(reply, found.json);
   }
 
   /**

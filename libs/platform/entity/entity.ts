@@ -24,6 +24,8 @@ export type FilterOf<F extends Facets> = {
   readonly [Name in keyof F]?: (F[Name] extends readonly string[] ? string : F[Name]) | undefined;
 };
 
+type FrameOf<State, E extends DomainEvent> = (one: ProjectedEvent<State, E>) => EventContent | string;
+
 export interface EntityDeclaration<State extends AnyState, E extends DomainEvent, F extends Facets> {
   /** Category of the streams: `user` for `user-<id>`. */
   readonly category: string;
@@ -34,8 +36,8 @@ export interface EntityDeclaration<State extends AnyState, E extends DomainEvent
   /** The entity as the API answers it. */
   readonly resource: (entity: EntityOf<State>) => object;
   readonly facets: (entity: EntityOf<State>) => F;
-  /** The frame that subscribers receive of an event. Default: none. */
-  readonly frame?: (one: ProjectedEvent<State, E>) => EventContent;
+  /** The frame that subscribers receive of an event; a text is the type of a frame with the entity. Default: none. */
+  readonly frame?: FrameOf<State, E>;
   /** Frames follow from their events alone: event streams of long entities are read from their positions. Default: false. */
   readonly hasPlainFrames?: boolean;
   /** Whether there are no more events for now: event streams of the entity end. They also end when it is deleted. */
@@ -122,16 +124,20 @@ export function entity<State extends AnyState, E extends DomainEvent, F extends 
     ...declaration,
     isTenant,
     json,
-    projection: frame ? withFrames(projection, withLastFlag(frame, isEnded)) : projection,
+    projection: frame ? withFrames(projection, contentOf(frame, json, isEnded)) : projection,
   };
 }
 
-function withLastFlag<State extends AnyState, E extends DomainEvent>(
-  frame: (one: ProjectedEvent<State, E>) => EventContent,
+/** With the flag of a last event. */
+function contentOf<State extends AnyState, E extends DomainEvent>(
+  frame: FrameOf<State, E>,
+  json: (entity: EntityOf<State>) => string,
   isEnded: (entity: EntityOf<State>) => boolean,
 ): (one: ProjectedEvent<State, E>) => EventContent {
   return (one) => {
-    const [content, after] = [frame(one), entityOf(one.after)];
+    const [framed, after] = [frame(one), entityOf(one.after)];
+    const content: EventContent =
+      typeof framed === 'string' ? { type: framed, json: after === null ? 'null' : json(after) } : framed;
     if (after === null || !(isDeleted(after) || isEnded(after))) return content;
     return { ...content, flags: (content.flags ?? 0) | FRAME_FLAG.last };
   };

@@ -1,28 +1,28 @@
 import { z } from 'zod';
 
+import { shownFields } from '#libs/kernel/fields.ts';
 import { type Entities, entity } from '#libs/platform/entity/index.ts';
 import type { EventDescription } from '#libs/platform/live/index.ts';
 
 import { type Note, noteCodec, type NoteEvent, noteFold, type NoteState } from './note.ts';
 
-export const noteSchema = z
-  .object({ id: z.string(), text: z.string(), answer: z.string().nullable(), created_at: z.string() })
-  .meta({ id: 'Note' });
-
-const resource = ({ id, text, answer, createdAt }: Note) => ({ id, text, answer, created_at: createdAt });
+const noteFields = shownFields<Note>()({
+  id: z.string(),
+  text: z.string(),
+  answer: z.string().nullable(),
+  created_at: z.string(),
+});
+export const noteSchema = z.object(noteFields.shape).meta({ id: 'Note' });
 
 export const noteEntity = entity({
   category: 'note',
   version: 1,
   codec: noteCodec,
   fold: noteFold,
-  resource,
+  resource: noteFields.resource,
   facets: (note) => ({ is_answered: note.answer !== null }),
   isEnded: (note) => note.answer !== null,
-  frame: ({ after, event }) => ({
-    type: event.type === 'NoteCreated.v1' ? 'note.created' : 'note.changed',
-    json: JSON.stringify(after && resource(after)),
-  }),
+  frame: ({ event }) => (event.type === 'NoteCreated.v1' ? 'note.created' : 'note.changed'),
 });
 
 export type Notes = Entities<NoteState, NoteEvent, { readonly is_answered: boolean }>;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 
+import { shownFields } from '#libs/kernel/fields.ts';
 import { type EntityId, newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { Entities, entity, type EntityCore } from '#libs/platform/entity/index.ts';
@@ -18,50 +19,37 @@ import {
   withheldReason,
 } from './invocation.ts';
 
-export const invocationSchema = z
-  .object({
-    message_id: z.string(),
-    agent_id: z.string(),
-    invoked: z.boolean(),
-    reason: z.enum([...invokedReason.options, ...withheldReason.options]),
-    run_id: z.string().nullable().describe('The run that answers; null for an agent that was not invoked'),
-    at: shownTime(),
-    sequence: z.int().describe('Of the message, in the channel'),
-    interaction_id: z.string().describe('Id of the user turn'),
-    depth: z.int().describe('Hops between agents in the turn before this agent'),
-    relevance: z
-      .object({
-        decided_by: z.enum(['model', 'words']).describe('`words` without a model, and where it gave no answer'),
-        model: z.string().nullable().describe('The model that was asked'),
-        failure: z.string().nullable().describe('Why the model gave no answer'),
-        input_tokens: z.int().nullable(),
-        output_tokens: z.int().nullable(),
-        cost: z.number().nullable(),
-      })
+const relevanceFields = shownFields<Relevance>()({
+  decided_by: [
+    z.enum(['model', 'words']).describe('`words` without a model, and where it gave no answer'),
+    ({ by }) => by,
+  ],
+  model: z.string().nullable().describe('The model that was asked'),
+  failure: z.string().nullable().describe('Why the model gave no answer'),
+  input_tokens: z.int().nullable(),
+  output_tokens: z.int().nullable(),
+  cost: z.number().nullable(),
+});
+
+const invocationFields = shownFields<Invocation>()({
+  message_id: z.string(),
+  agent_id: z.string(),
+  invoked: [z.boolean(), ({ runId }) => runId !== null],
+  reason: z.enum([...invokedReason.options, ...withheldReason.options]),
+  run_id: z.string().nullable().describe('The run that answers; null for an agent that was not invoked'),
+  at: [shownTime(), ({ createdAt }) => createdAt],
+  sequence: z.int().describe('Of the message, in the channel'),
+  interaction_id: [z.string().describe('Id of the user turn'), ({ turnId }) => turnId],
+  depth: z.int().describe('Hops between agents in the turn before this agent'),
+  relevance: [
+    z
+      .object(relevanceFields.shape)
       .nullable()
       .describe('What judged whether the message concerns the agent; null where the decision did not depend on it'),
-  })
-  .meta({ id: 'Invocation' });
-type InvocationResource = z.infer<typeof invocationSchema>;
-
-function resource(invocation: Invocation): InvocationResource {
-  return {
-    message_id: invocation.messageId,
-    agent_id: invocation.agentId,
-    invoked: invocation.runId !== null,
-    reason: invocation.reason,
-    run_id: invocation.runId,
-    at: invocation.createdAt,
-    sequence: invocation.sequence,
-    interaction_id: invocation.turnId,
-    depth: invocation.depth,
-    relevance: invocation.relevance && shownRelevance(invocation.relevance),
-  };
-}
-
-function shownRelevance({ by, model, failure, inputTokens, outputTokens, cost }: Relevance) {
-  return { decided_by: by, model, failure, input_tokens: inputTokens, output_tokens: outputTokens, cost };
-}
+    ({ relevance }) => relevance && relevanceFields.resource(relevance),
+  ],
+});
+export const invocationSchema = z.object(invocationFields.shape).meta({ id: 'Invocation' });
 
 type InvocationFacets = {
   readonly channel: string;
@@ -80,7 +68,7 @@ export const invocationEntity = entity<InvocationState, InvocationEvent, Invocat
   version: 2,
   codec: invocationCodec,
   fold: invocationFold,
-  resource,
+  resource: invocationFields.resource,
   facets: ({ channelId, turnId, agentId, messageId, runId }) => ({
     channel: channelId,
     agent: agentId,

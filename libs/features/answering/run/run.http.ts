@@ -1,8 +1,7 @@
 import { z } from 'zod';
 
 import { refuse } from '#libs/kernel/decider.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
-import { EntityReplies } from '#libs/platform/entity/index.ts';
+import { declareReads, EntityReplies, type Presentation } from '#libs/platform/entity/index.ts';
 import {
   type HttpApp,
   idParam,
@@ -11,15 +10,14 @@ import {
   type LiveCommandType,
   type MemberRoute,
   notFound,
-  type Principal,
   routesTagged,
 } from '#libs/platform/http/index.ts';
 
 import { runEntity, type Runs, runSchema } from './run.read.ts';
-import { decideCancel } from './run.ts';
+import { decideCancel, type Run } from './run.ts';
 
 const params = z.object({ id: idParam('Id of the run') });
-const { reads, writes } = routesTagged('runs');
+const { writes } = routesTagged('runs');
 const response = { 200: runSchema };
 
 export function runRoutes(app: HttpApp, runs: Runs): void {
@@ -29,17 +27,13 @@ export function runRoutes(app: HttpApp, runs: Runs): void {
       (await runs.find(principal.organizationId, (of as z.output<typeof params>).id))?.channelId ?? null,
   };
 
-  app.get(
-    '/api/v1/runs/:id',
-    reads({ operationId: 'getRun', summary: 'Read a run of an agent, with its steps', params, response }, ofChannelOf),
-    (request, reply) => {
-      const { principal, params: of } = request;
-      const shown = principal.scopes.has('admin')
-        ? (json: Buffer) => withDetail(json, principal, of.id, runs)
-        : undefined;
-      return replies.sendOne(request, reply, principal.organizationId, of.id, shown);
-    },
-  );
+  declareReads(app, new EntityReplies(runs, {}, WITH_DETAIL), {
+    path: '/api/v1/runs',
+    tag: 'runs',
+    params,
+    schema: runSchema,
+    one: { operationId: 'getRun', summary: 'Read a run of an agent, with its steps', members: ofChannelOf },
+  });
 
   app.post(
     '/api/v1/runs/:id/cancel',
@@ -56,13 +50,17 @@ export function runRoutes(app: HttpApp, runs: Runs): void {
   );
 }
 
-/** A failed run with the words of the model's endpoint. */
-async function withDetail(json: Buffer, { organizationId }: Principal, id: EntityId, runs: Runs): Promise<Buffer> {
-  const run = await runs.find(organizationId, id);
-  if (run === null || run.failure === null) return json;
-  const { reason, message, detail = null } = run.failure;
-  return Buffer.from(JSON.stringify({ ...runEntity.resource(run), error: { reason, message, detail } }));
-}
+/** Keys with the scope `admin` see the words of the model's endpoint, which frames and stored documents lack. */
+const WITH_DETAIL: Presentation<Run> = {
+  isOfRevision: true,
+  of: async (runs, { principal }) =>
+    runs.map((run) => {
+      const shown = runEntity.resource(run);
+      if (run.failure === null || !principal.scopes.has('admin')) return shown;
+      const { reason, message, detail = null } = run.failure;
+      return { ...shown, error: { reason, message, detail } };
+    }),
+};
 
 /** The commands of sockets: the same as `POST /api/v1/runs/{id}/cancel`, for the runs of the socket's channel. */
 export function runLiveCommands(runs: Runs): readonly LiveCommandType[] {

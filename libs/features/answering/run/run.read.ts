@@ -1,5 +1,6 @@
 import { z } from 'zod';
 
+import { shownFields } from '#libs/kernel/fields.ts';
 import { type EntityId, newId } from '#libs/kernel/ids.ts';
 import { Entities, entity, type EntityCore, type EntityResult } from '#libs/platform/entity/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
@@ -45,75 +46,7 @@ const stepSchema = z
   })
   .meta({ id: 'RunStep' });
 
-export const runSchema = z
-  .object({
-    id: z.string(),
-    agent_id: z.string(),
-    channel_id: z.string(),
-    message_id: z.string().describe('Id of the interaction that is answered'),
-    interaction_id: z.string().describe('Id of the user turn'),
-    response_id: z.string().nullable().describe('Id of the interaction with the answer'),
-    asked_by: z.string().nullable().describe('Id of the run that waits for this one; null for the answer to a message'),
-    depth: z.int().describe('Hops between agents in this turn before this run'),
-    status: z.enum(['queued', 'running', 'completed', 'failed', 'cancelled']),
-    error: z
-      .object({
-        reason: z.string(),
-        message: z.string(),
-        detail: z
-          .string()
-          .nullable()
-          .describe('What the model endpoint said; null for keys without the scope `admin`, and if it said nothing'),
-      })
-      .nullable(),
-    model: z
-      .object({ kind: z.string(), name: z.string() })
-      .nullable()
-      .describe('What answers; the name is the one that the endpoint gave with its last answer'),
-    finish_reason: z
-      .string()
-      .nullable()
-      .describe(
-        'Why the model ended its last message: `stop`, `length`, `tool_calls`, `content_filter` or a word of its own',
-      ),
-    steps: z.array(stepSchema),
-    usage: usageSchema,
-    cost: costSchema,
-    duration_ms: milliseconds.describe('From the request to the end; null until then'),
-    created: shownTime(),
-    modified: shownTime(),
-  })
-  .meta({ id: 'Run' });
-
-type RunResource = z.infer<typeof runSchema>;
-
-function resource(run: Run): RunResource {
-  return {
-    id: run.id,
-    agent_id: run.agentId,
-    channel_id: run.channelId,
-    message_id: run.messageId,
-    interaction_id: run.turnId,
-    response_id: run.responseId,
-    asked_by: run.asked?.askedBy.runId ?? null,
-    depth: run.depth,
-    status: run.phase,
-    error: run.failure && { reason: run.failure.reason, message: run.failure.message, detail: null },
-    model: modelOf(run) ?? run.claim?.model ?? null,
-    finish_reason: finishOf(run),
-    steps: [...run.steps.map(finishedStep), ...runningStep(run)].map((one) => ({
-      ...one,
-      missing_tool_servers: run.missed.flatMap(({ step, servers }) => (step === one.step ? servers : [])),
-    })),
-    usage: usageResource(totalUsage(run)),
-    cost: totalCost(run),
-    duration_ms: run.endedAt === null ? null : Date.parse(run.endedAt) - Date.parse(run.createdAt),
-    created: run.createdAt,
-    modified: run.modified,
-  };
-}
-
-type ShownStep = Omit<RunResource['steps'][number], 'missing_tool_servers'>;
+type ShownStep = Omit<z.infer<typeof stepSchema>, 'missing_tool_servers'>;
 
 function finishedStep(one: Step): ShownStep {
   const { step, kind, startedAt, finishedAt } = one;
@@ -154,6 +87,67 @@ function runningStep({ started, steps }: Run): ShownStep[] {
   ];
 }
 
+const runFields = shownFields<Run>()({
+  id: z.string(),
+  agent_id: z.string(),
+  channel_id: z.string(),
+  message_id: z.string().describe('Id of the interaction that is answered'),
+  interaction_id: [z.string().describe('Id of the user turn'), ({ turnId }) => turnId],
+  response_id: z.string().nullable().describe('Id of the interaction with the answer'),
+  asked_by: [
+    z.string().nullable().describe('Id of the run that waits for this one; null for the answer to a message'),
+    ({ asked }) => asked?.askedBy.runId ?? null,
+  ],
+  depth: z.int().describe('Hops between agents in this turn before this run'),
+  status: [z.enum(['queued', 'running', 'completed', 'failed', 'cancelled']), ({ phase }) => phase],
+  error: [
+    z
+      .object({
+        reason: z.string(),
+        message: z.string(),
+        detail: z
+          .string()
+          .nullable()
+          .describe('What the model endpoint said; null for keys without the scope `admin`, and if it said nothing'),
+      })
+      .nullable(),
+    ({ failure }) => failure && { reason: failure.reason, message: failure.message, detail: null },
+  ],
+  model: [
+    z
+      .object({ kind: z.string(), name: z.string() })
+      .nullable()
+      .describe('What answers; the name is the one that the endpoint gave with its last answer'),
+    (run) => modelOf(run) ?? run.claim?.model ?? null,
+  ],
+  finish_reason: [
+    z
+      .string()
+      .nullable()
+      .describe(
+        'Why the model ended its last message: `stop`, `length`, `tool_calls`, `content_filter` or a word of its own',
+      ),
+    finishOf,
+  ],
+  steps: [
+    z.array(stepSchema),
+    (run) =>
+      [...run.steps.map(finishedStep), ...runningStep(run)].map((one) => ({
+        ...one,
+        missing_tool_servers: run.missed.flatMap(({ step, servers }) => (step === one.step ? servers : [])),
+      })),
+  ],
+  usage: [usageSchema, (run) => usageResource(totalUsage(run))],
+  cost: [costSchema, totalCost],
+  duration_ms: [
+    milliseconds.describe('From the request to the end; null until then'),
+    ({ createdAt, endedAt }) => (endedAt === null ? null : Date.parse(endedAt) - Date.parse(createdAt)),
+  ],
+  created: [shownTime(), ({ createdAt }) => createdAt],
+  modified: shownTime(),
+});
+export const runSchema = z.object(runFields.shape).meta({ id: 'Run' });
+
 type RunFacets = { readonly status: string; readonly agent: string; readonly channel: string };
 
 export const runEntity = entity<RunState, RunEvent, RunFacets>({
@@ -161,7 +155,7 @@ export const runEntity = entity<RunState, RunEvent, RunFacets>({
   version: 6,
   codec: runCodec,
   fold: runFold,
-  resource,
+  resource: runFields.resource,
   facets: (run) => ({ status: run.phase, agent: run.agentId, channel: run.channelId }),
   // The last frame wakes the prompts that wait for the run; they read it in the log.
   frame: ({ after }) => ({ type: 'run.changed', json: JSON.stringify(after && { id: after.id, status: after.phase }) }),

@@ -150,6 +150,17 @@ describe('the routes of runs', () => {
     expect(await api.tree(asked)).toMatchObject([end]);
   });
 
+  it('show a run as of a sequence, as it was then', async () => {
+    const { runId } = await api.ask('What is known of Ada?');
+    await api.ended(runId);
+    const states = await Promise.all(['0', '1', '2'].map((at) => api.call('GET', `/api/v1/runs/${runId}?as_of=${at}`)));
+    expect(states.map(({ status, json }) => [status, json.status, json.steps?.length])).toEqual([
+      [404, undefined, undefined],
+      [200, 'queued', 0],
+      [200, 'running', 0],
+    ]);
+  });
+
   it('are commands of sockets too: a run of the channel is cancelled, one of another channel is not found', async () => {
     const { platform, documents } = api;
     const context = { platform, features: documents.api.features, logChecked: Promise.resolve() };

@@ -1,6 +1,6 @@
 /**
- * `npm run fuzz [-- --seconds 60 --examples 50 --seed 1]`: runs Schemathesis against a whole Parley, driven by its
- * own OpenAPI document. Fails on a 5xx, a crash, an undocumented answer, and on any write of a refused request. Not
+ * `npm run fuzz [-- --seconds 60 --examples 50 --seed 1 --member]`: runs Schemathesis against a whole Parley, driven by its
+ * own OpenAPI document; with `--member`, as a user with a token that takes part in one channel. Fails on a 5xx, a crash, an undocumented answer, and on any write of a refused request. Not
  * part of `npm test`: it needs Python and PyPI. Without them it exits with 77.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -8,15 +8,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
+import type { ApiClient } from '#test/support/api-client.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { readLog } from '#test/support/log-reader.ts';
+import { Signer } from '#test/support/member-tokens.ts';
 import { startParleyProcess } from '#test/support/parley-process.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 
 import { findingsOf } from './findings.ts';
 import { fuzz, installSchemathesis } from './schemathesis.ts';
 
-const USAGE = 'npm run fuzz [-- --seconds 60 --examples 50 --seed 1]';
+const USAGE = 'npm run fuzz [-- --seconds 60 --examples 50 --seed 1 --member]';
 
 const { values } = options();
 
@@ -27,6 +29,7 @@ function options() {
         seconds: { type: 'string', default: '60' },
         examples: { type: 'string', default: '50' },
         seed: { type: 'string', default: '1' },
+        member: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
       },
     });
@@ -72,10 +75,11 @@ async function attack(
   const findings: string[] = [];
   try {
     await parley.ready();
+    const apiKey = values.member ? await memberOf(parley.api) : parley.apiKey;
     const before = (await eventsOf(eventstoreUrl)).length;
     const { code, exchanges } = await fuzz(command, {
       baseUrl: parley.baseUrl,
-      apiKey: parley.apiKey,
+      apiKey,
       seconds: Number(values.seconds),
       examples: Number(values.examples),
       seed: Number(values.seed),
@@ -96,6 +100,17 @@ async function attack(
   for (const finding of findings) console.error(`FOUND  ${finding}`);
   console.log(findings.length === 0 ? 'nothing found' : `${findings.length} findings; seed ${values.seed}`);
   return findings.length === 0;
+}
+
+/** @returns a token of a user that takes part in one channel */
+async function memberOf(api: ApiClient): Promise<string> {
+  const shop = await Signer.create();
+  const registered = await api.post('/api/v1/token-issuers', shop.registration);
+  if (registered.status !== 200) throw new Error(registered.text);
+  const token = await shop.token('ada', { exp: Math.floor(Date.now() / 1_000) + 12 * 60 * 60 });
+  const channel = await api.withKey(token).post('/api/v1/channels', { name: 'of the member' });
+  if (channel.status !== 200) throw new Error(channel.text);
+  return token;
 }
 
 async function eventsOf(eventstoreUrl: string) {

@@ -331,6 +331,27 @@ const cases: readonly Case[] = [
     ],
   },
   {
+    rule: rules.exportsOfIndexesAreImported,
+    says: 'an index.ts exports what other folders import',
+    planted: [
+      {
+        files: {
+          'libs/platform/redis/index.ts': `export { used, unused } from './a.ts';`,
+          'libs/platform/redis/a.ts': '',
+          'libs/platform/http/b.ts': `import { used } from '#libs/platform/redis/index.ts';`,
+        },
+        found: ['libs/platform/redis/index.ts'],
+      },
+    ],
+    allowed: {
+      'libs/platform/redis/index.ts': `export { used } from './a.ts';\nexport {\n  type Other,\n} from './a.ts';`,
+      'libs/platform/redis/a.ts': '',
+      'libs/platform/http/b.ts': `import { used, type Other } from '#libs/platform/redis/index.ts';`,
+      'services/testing/index.ts': `export { unused } from './c.ts';`,
+      'services/testing/c.ts': '',
+    },
+  },
+  {
     rule: rules.namesSayWhatIsInside,
     says: 'no file is a drawer for everything',
     planted: [

@@ -1,2 +1,1 @@
-export { freePort } from './free-port.ts';
-export { startPrivateRedis, type PrivateRedis, type PrivateRedisOptions } from './private-redis.ts';
+export { startPrivateRedis } from './private-redis.ts';

@@ -274,6 +274,27 @@ export const importedFilesExist: Rule = (tree) =>
     .filter(({ target }) => /\.(ts|mjs)$/.test(target) && !tree.has(target))
     .map(({ from, target }) => `${from}: imports ${target}, which does not exist`);
 
+/** Packages, whose users are outside of this repository. */
+const PACKAGES = ['libs/client/', 'services/testing/'];
+
+/** An `index.ts` is the surface of its folder, so it exports only names that another folder imports. */
+export const exportsOfIndexesAreImported: Rule = (tree) => {
+  const importers = Map.groupBy(ownImports(tree), ({ target }) => target);
+  return [...tree.values()].flatMap(({ path, text }) => {
+    if (!path.endsWith('/index.ts') || PACKAGES.some((folder) => path.startsWith(folder))) return [];
+    const direct = (importers.get(path) ?? []).map(({ from }) => from);
+    const above = direct.filter((from) => /^export \* from/m.test(tree.get(from)?.text ?? ''));
+    const all = [...direct, ...above.flatMap((index) => (importers.get(index) ?? []).map(({ from }) => from))];
+    const texts = all.map((from) => tree.get(from)?.text ?? '');
+    const exported = [...text.matchAll(/^export (?:type )?\{([^}]*)\} from/gm)].flatMap(([, list = '']) =>
+      [...list.matchAll(/(\w+)\s*(?:,|$)/g)].map(([, name = '']) => name),
+    );
+    return exported
+      .filter((name) => !texts.some((code) => new RegExp(`\\b${name}\\b`).test(code)))
+      .map((name) => `${path}: exports ${name}, which no other folder imports`);
+  });
+};
+
 export const namesSayWhatIsInside: Rule = (tree) =>
   [...tree.keys()]
     .filter((path) => /(^|[/.-])(utils?|helpers?|common|managers?|misc)([/.-]|$)/.test(path))

@@ -1,4 +1,5 @@
 /** Channels with all their contents, as REST shows them and as a plain fold of their events computes them. */
+import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { Features } from '#services/features.ts';
 
 import { foldChannel } from './channel-fold.ts';
@@ -17,8 +18,8 @@ function underived(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value), (key, member: unknown) => (DERIVED.has(key) ? undefined : member));
 }
 
-function parsed(document: Buffer): unknown {
-  const { id, ...rest } = asRecord(JSON.parse(document.toString()));
+function parsed(document: Buffer | Readonly<Record<string, unknown>>): unknown {
+  const { id, ...rest } = Buffer.isBuffer(document) ? asRecord(JSON.parse(document.toString())) : document;
   if (typeof id !== 'string' || !/^[A-Za-z0-9_-]{30}$/.test(id)) throw new TypeError(`no id: ${String(id)}`);
   return underived(rest);
 }
@@ -32,20 +33,37 @@ export async function readChannel(
 ) {
   const reader = { userId };
   const channel = await channels.channel(organizationId, channelId);
-  const list = async (includeIncomplete: boolean) => {
+  const list = async (
+    includeIncomplete: boolean,
+  ): Promise<{ documents: readonly Buffer[]; total: number | undefined }> => {
     const filter = { order: 'asc', includeIncomplete, includeToolCallUpdates: false } as const;
     const page = { size: MOST, offset: 0, after: null };
     const found = await channels.queries.list(organizationId, channelId, filter, page, reader);
-    return { items: found?.items.map(parsed), total: found?.total };
+    return { documents: found?.items ?? [], total: found?.total };
   };
+  const shown = ({ documents, total }: Awaited<ReturnType<typeof list>>) => ({ items: documents.map(parsed), total });
+  const all = await list(true);
+  const sequences = new Map(
+    all.documents.map((document) => {
+      const { span_id: span, sequence } = asRecord(JSON.parse(document.toString()));
+      return [span, sequence as ChannelSequence];
+    }),
+  );
+  const audience = { reader, includeIncomplete: true, includeToolCallUpdates: false };
   const below = async (span: string) => {
-    const audience = { reader, includeIncomplete: true };
-    return (await channels.queries.descendants(organizationId, channelId, span, audience)).map(parsed);
+    const sequence = sequences.get(span);
+    if (sequence === undefined) return [];
+    const tree = await channels.queries.nested(organizationId, { channelId, sequence }, audience);
+    const { nested_interactions: nested } = asRecord(JSON.parse(tree?.toString() ?? '{}'));
+    return (nested as readonly Record<string, unknown>[]).map(({ nested_interactions: none, ...document }) => {
+      if (none !== null) throw new TypeError('a nested interaction has nested ones');
+      return parsed(document);
+    });
   };
   return {
     channel: channel && JSON.parse(channel.json.toString()),
-    all: await list(true),
-    complete: await list(false),
+    all: shown(all),
+    complete: shown(await list(false)),
     trees: await Promise.all(spans.map(below)),
   };
 }

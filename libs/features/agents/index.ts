@@ -4,12 +4,10 @@ import type { Module } from '#libs/platform/runtime/index.ts';
 import { inboxEntity } from './agent.inbox.ts';
 import { agentEntity } from './agent.read.ts';
 
-export { agentEntity, type AgentProfile, Agents } from './agent.read.ts';
+export { type AgentProfile, Agents } from './agent.read.ts';
 export { agentRoutes, requireAgent } from './agent.http.ts';
 export { endOf, Inboxes, inboxCodec, invocationFor } from './agent.inbox.ts';
-export type { DeliveredInvocation, EndedInvocation } from './agent.inbox.ts';
 export { AgentTools, type FoundServer, type OfferedTool } from './agent.tools.ts';
-export type { FeatureName } from './agent.fields.ts';
 export type { Agent } from './agent.ts';
 
 export const agentsModule = {

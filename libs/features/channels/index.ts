@@ -15,7 +15,7 @@ export { channelRoutes } from './channel/channel.http.ts';
 export { channelToCreate, type Directories } from './channel/channel.requests.ts';
 export { createChannelBody, type CreateChannelBody, organizationSummary } from './channel/channel.schemas.ts';
 export type { ChannelCreated, ChannelEvent, ChannelState } from './channel/channel.ts';
-export { type ChannelResult, Channels } from './channels.ts';
+export { Channels } from './channels.ts';
 export type { Drafts } from './interaction/drafts.ts';
 export type { PostResult } from './interaction/interaction.commands.ts';
 export {

@@ -8,12 +8,11 @@ import { graphRemoval } from './graph-removal.ts';
 
 export { MAX_DOCUMENT_BYTES } from './document.content.ts';
 export { documentRoutes } from './document.http.ts';
-export type { MediaFile, MediaFiles } from './document.inputs.ts';
+export type { MediaFile } from './document.inputs.ts';
 export { type DocumentPut, Documents } from './document.read.ts';
 export { IngestedDocuments } from './ingested-documents.ts';
 export type { ContentType } from './document.schemas.ts';
 export { documentIdOf } from './document.ts';
-export type { Document, DocumentRejection } from './document.ts';
 export * from './extract/index.ts';
 
 export const documentsModule = { name: 'documents', projections: [documentEntity.projection] } satisfies Module;

@@ -8,7 +8,7 @@ export { FreshReads } from './fresh-reads.ts';
 export { KeyChanges, type KeyChange, type KeyChangeSubscriber } from './key-changes.ts';
 export { KeyDirectory } from './key-directory.ts';
 export { canBeKey, newKey, OWN_KEY_FORM } from './key-form.ts';
-export { keyEntity, Keys, type KeyDescription } from './key.read.ts';
+export { Keys, type KeyDescription } from './key.read.ts';
 export { keyRoutes } from './key.http.ts';
 export { keyScope } from './key.ts';
 

@@ -14,8 +14,6 @@ import { openGraphSearch, searchRoutes } from './search/index.ts';
 export type { EdgeToLearn, FactsToLearn, NodeToLearn } from './facts.ts';
 export { graphEntity } from './graph.read.ts';
 export { requireGraph } from './require-graph.ts';
-export type { GraphResult } from './graph.read.ts';
-export type { FactSource, Graph } from './graph.ts';
 export { type Finding, finding, type Plan, plan, type Source, type Term } from './quotes/finding.ts';
 export { byShare, cut, isRelevant, isThing, newFindings, seedsOf, withoutRepetitions } from './quotes/findings.ts';
 export { answerOf, excerptsOf, type Quote, quotesOf, saysTheSame, scoreOf } from './quotes/quoting.ts';
@@ -23,7 +21,7 @@ export { quotesFor, Research, type SearchableGraphs } from './quotes/research.ts
 export { plainTextOf } from './quotes/sentences.ts';
 export { Terms } from './quotes/terms.ts';
 export { isStopWord, queryWords, stemOf, wordsOf } from './search/index.ts';
-export type { FoundEdge, FoundNode, FoundSource, GraphCounts, Question, SearchResult } from './search/index.ts';
+export type { Question, SearchResult } from './search/index.ts';
 
 /** Knowledge as other features use it. */
 export interface Knowledge extends SearchableGraphs {

@@ -6,7 +6,7 @@ import { organizationEntity } from './organization.read.ts';
 export { Applications } from './applications.ts';
 export { organizationRoutes } from './organization.http.ts';
 export { organizationEntity, organizationReference, Organizations } from './organization.read.ts';
-export type { OrganizationSummary, UserSummaries, UserSummary } from './organization.read.ts';
+export type { UserSummary } from './organization.read.ts';
 export { ORGANIZATION, organizationApplication } from './organization.ts';
 
 export const organizationsModule = {

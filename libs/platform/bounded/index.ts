@@ -3,7 +3,6 @@
  * nothing which a parser does can harm the process that uses the result.
  */
 export { BoundedPool } from './bounded-pool.ts';
-export type { BoundedPoolOptions, TaskOptions } from './bounded-pool.ts';
+export type { TaskOptions } from './bounded-pool.ts';
 export { TaskError } from './bounded-task.ts';
-export type { TaskFailureKind } from './bounded-task.ts';
 export { lacksMemory, serveTasks } from './serve-tasks.ts';

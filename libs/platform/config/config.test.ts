@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { ConfigError, parseConfig, type Needs } from './config.ts';
 import type { Variables } from './secret-files.ts';
 import { describeConfig } from './describe-config.ts';
-import { DEFAULT_UPLOAD_LIMITS } from './uploads.ts';
 
 describe('configuration', () => {
   it('has a default for everything', () => {
@@ -38,7 +37,10 @@ describe('configuration', () => {
       relevance: { timeoutMs: 5_000 },
       tracing: null,
       prompts: { timeoutMs: 45_000, publicPerAddress: 20, publicPerAgent: 1_000 },
-      uploads: DEFAULT_UPLOAD_LIMITS,
+      uploads: {
+        perKey: { count: 100, bytes: 2 * 1024 ** 3 },
+        perOrganization: { count: 1_000, bytes: 10 * 1024 ** 3 },
+      },
       rateLimitPerKey: 60_000,
       rateLimitPerAddress: 120_000,
       requestTimeoutMs: 15_000,

@@ -1,7 +1,7 @@
 export { ConfigError, parseConfig, passwordsIn, secretOf } from './config.ts';
 export type { Config, VariableName } from './config.ts';
 export type { Variables } from './secret-files.ts';
-export { describeConfig, type DescribedVariable } from './describe-config.ts';
+export { describeConfig } from './describe-config.ts';
 export { parseEventStoreUrl, type EventStoreUrl } from './event-store-url.ts';
 export { allowedHostOf, parseAllowedHost, type AllowedHost } from './allowed-host.ts';
 export type { EmbeddingConfig } from './embedding.ts';

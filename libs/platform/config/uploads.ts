@@ -27,11 +27,6 @@ export interface UploadLimits {
   readonly perOrganization: { readonly count: number; readonly bytes: number };
 }
 
-export const DEFAULT_UPLOAD_LIMITS: UploadLimits = {
-  perKey: { count: 100, bytes: 2_048 * MIB },
-  perOrganization: { count: 1_000, bytes: 10_240 * MIB },
-};
-
 export function uploadConfigOf(values: UploadValues): { readonly uploads: UploadLimits } {
   return {
     uploads: {

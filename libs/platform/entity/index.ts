@@ -5,5 +5,5 @@ export { Entities } from './entities.ts';
 export type { EntityCore, EntityResult, NotFound, SharedStream } from './entities.ts';
 export { EventStreams, grantFor, openLiveStream, sendEventStream } from './event-streams.ts';
 export { EntityReplies } from './entity-replies.ts';
-export { declareReads, type ReadRequest } from './reads.http.ts';
+export { declareReads } from './reads.http.ts';
 export type { Presentation, RejectionErrors } from './entity-replies.ts';

@@ -4,7 +4,7 @@ import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 export { tryLock, type FolderLock } from './folder-lock.ts';
-export { openTemporaryFolder, type TemporaryFolder } from './temporary-folder.ts';
+export { openTemporaryFolder } from './temporary-folder.ts';
 
 /**
  * Creates a folder and its parents, for the owner only; an existing folder stays unchanged. `mkdir` with `recursive` never

@@ -18,7 +18,6 @@ export {
   frameType,
   snapshotJson,
   UNKNOWN_EVENT,
-  withoutData,
   representedBy,
   shownActor,
 } from './frames.ts';

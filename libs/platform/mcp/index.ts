@@ -4,4 +4,4 @@ export type { RemoteResult } from './remote-result.ts';
 export type { ToolServerAccess } from './sessions.ts';
 export { ToolServerError } from './tool-server-error.ts';
 export { toolServers } from './tool-servers.ts';
-export type { RemoteCall, RemoteTools, ToolServers } from './tool-servers.ts';
+export type { RemoteTools, ToolServers } from './tool-servers.ts';

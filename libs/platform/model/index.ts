@@ -6,18 +6,7 @@ export type { ModelLimits } from './model.deadlines.ts';
 export type { ModelPrices } from './chat-exchange.ts';
 export type { ModelEndpoint, ModelEndpointOptions } from './model.openai-compatible.ts';
 export { NO_USAGE } from './model.ts';
-export type {
-  Model,
-  ModelCall,
-  ModelEnd,
-  ModelFailure,
-  ModelMessage,
-  ModelPart,
-  ModelTool,
-  ModelToolCall,
-  ModelUsage,
-  SentMessage,
-} from './model.ts';
+export type { Model, ModelCall, ModelEnd, ModelMessage, ModelPart, ModelTool, ModelUsage } from './model.ts';
 export { strictSchemaOf } from './tool-schema.ts';
 export { asText, inOneLine, untrusted } from './untrusted.ts';
 export { costSchema, usageResource, usageSchema } from './usage.ts';

@@ -11,7 +11,6 @@ export { BLOCK, blockStart, revisionMember, type WithHistory, withHistory } from
 export { HistoryReader } from './history-reader.ts';
 export { listMember } from './entity-list.ts';
 export type { ListPage } from './entity-list.ts';
-export type { KeptRead } from './kept-reads.ts';
 export { OldReadModels } from './old-read-models.ts';
 export { LogWitness } from './log-witness.ts';
 export type { HistoryPoint } from '#libs/platform/streams/index.ts';

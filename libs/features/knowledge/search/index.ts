@@ -14,8 +14,6 @@ export type {
   FoundSource,
   GraphCounts,
   GraphSearch,
-  GraphPoint,
-  PastGraph,
   Question,
   SearchResult,
 } from './graph-search.ts';

@@ -132,20 +132,6 @@ export class InteractionQueries {
     return annotated(document, found.get(sequence));
   }
 
-  /** The descendants of a span, ordered by sequence. */
-  async descendants(
-    organizationId: EntityId,
-    channelId: EntityId,
-    spanId: string,
-    { reader, includeIncomplete }: Audience,
-    view = this.#present,
-  ): Promise<Buffer[]> {
-    const channel = { category: CHANNEL, organizationId, id: channelId };
-    const reading = { organizationId, channelId, view, reader };
-    const read = () => this.#below(reading, spanId, includeIncomplete);
-    return (await this.#core.reader.whole(channel, read))?.result ?? [];
-  }
-
   /** An interaction with its descendants as `nested_interactions`; null as for {@link interaction}. */
   async nested(
     organizationId: EntityId,

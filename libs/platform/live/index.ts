@@ -15,9 +15,9 @@ export {
   draftKey,
   eventFrame,
   FRAME_FLAG,
-  frameType,
   snapshotJson,
   UNKNOWN_EVENT,
+  withoutData,
   representedBy,
   shownActor,
 } from './frames.ts';

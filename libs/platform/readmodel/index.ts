@@ -18,11 +18,11 @@ export { withFrames } from './projection.ts';
 export type { ProjectedEvent, ProjectedWrites, Projection } from './projection.ts';
 export { PartitionCheckpoints } from './partition-checkpoints.ts';
 export type { SavedPartitions } from './partition-checkpoints.ts';
-export { type ErasedEvents, foldedBefore, type StateBefore, StreamFrames } from './stream-frames.ts';
+export { type ErasedEvents, foldedBefore, StreamFrames } from './stream-frames.ts';
 export { earlier, ProjectionState } from './projection-state.ts';
 export type { ProjectionStart } from './projection-state.ts';
 export { Projector, writeOfAppended } from './projector.ts';
-export { entityOfEvent, organizationOf } from './stream-owner.ts';
+export { entityOfEvent } from './stream-owner.ts';
 export type { AppendedRun } from './projector.ts';
 export type { AnyProjection } from './stored-run.ts';
 export {

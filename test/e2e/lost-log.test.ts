@@ -1,9 +1,7 @@
 /* A log that lacks events of the read models must be detected before anything is served from them, or written. */
-import { execFile } from 'node:child_process';
 import { cp, mkdtemp, rm, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -11,6 +9,7 @@ import { z } from 'zod';
 import { findRunning } from '#infra/data-folder/index.ts';
 import { ALL_PROJECTION_KEYS, CHANNEL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
+import { runParley } from '#test/support/command-line.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestEventStore, type TestEventStore, type TestEventStoreProcess } from '#test/support/event-store.ts';
 import { readLog } from '#test/support/log-reader.ts';
@@ -18,7 +17,6 @@ import { startParleyProcess, type ParleyProcess } from '#test/support/parley-pro
 import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
 import { IN_CAMPAIGN } from '#test/support/rounds.ts';
 
-const COMMAND = join(import.meta.dirname, '../../services/cli/main.ts');
 const REFUSAL =
   /parley: the log lacks events that the read models hold: event \d+ of \S+ \(position \d+\/\d+\) is not in it/;
 
@@ -67,11 +65,8 @@ async function putLog(from: string): Promise<void> {
 }
 
 async function command(args: string[], variables: Record<string, string> = {}): Promise<string> {
-  const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: parley.dataDir, ...variables };
-  return promisify(execFile)(process.execPath, [COMMAND, ...args], { env }).then(
-    ({ stdout }) => stdout,
-    (error: { stderr: string }) => error.stderr,
-  );
+  const { exitCode, stdout, stderr } = await runParley({ DATA_DIR: parley.dataDir, ...variables }, ...args);
+  return exitCode === 0 ? stdout : stderr;
 }
 
 it.each<[what: string, lose: () => Promise<void>]>([

@@ -122,6 +122,21 @@ describe('Follower', () => {
       expect(texts(run.steps(snapshot('abcde'), delta(5, 'f')))).toEqual(['abcde', 'abcdef']);
     });
 
+    it('is kept when a delta comes twice, after it or after the snapshot that has it', () => {
+      const run = new Run(0);
+      run.connect(0);
+      expect(texts(run.steps(delta(0, 'ab'), delta(2, 'cd'), delta(2, 'cd'), delta(4, 'e')))).toEqual([
+        'ab',
+        'abcd',
+        'abcde',
+      ]);
+      expect(texts(run.steps(snapshot('abcdef'), delta(5, 'f')))).toEqual(['abcdef']);
+      expect(run.follower.drafts.get('i')).toBe('abcdef');
+      // The same place of another text.
+      run.steps(delta(5, 'x'));
+      expect(run.follower.drafts.get('i')).toBeUndefined();
+    });
+
     it.each(['interaction.completed', 'interaction.failed'])('is deleted by %s', (type) => {
       const run = new Run(0);
       run.connect(0);

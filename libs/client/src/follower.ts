@@ -170,12 +170,13 @@ class Drafts {
     return this.#texts;
   }
 
-  /** @returns null if the text before the delta is not known */
+  /** @returns null if the text before the delta is not known, or already has it */
   append({ interaction_id: interactionId, offset, text: added }: DeltaFrame): Draft | null {
     const held = offset === 0 ? '' : this.#texts.get(interactionId);
     // Offset 0 starts a new attempt and replaces the known text.
     if (held === undefined || held.length !== offset) {
-      this.#texts.delete(interactionId);
+      // Or it comes twice: a snapshot may have what was written while it was read, which then follows as deltas.
+      if (held?.startsWith(added, offset) !== true) this.#texts.delete(interactionId);
       return null;
     }
     const text = held + added;

@@ -1,27 +1,31 @@
-import { readdir } from 'node:fs/promises';
+/** The files of infra/kubernetes, without rendering them: `npm run test:kubernetes` does. */
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { parseEnv } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { describeConfig } from '#libs/platform/config/index.ts';
 import { configOfRole } from '#services/role-process/app.ts';
 import { ROLES } from '#services/roles.ts';
 import { asRecord } from '#test/support/log-reader.ts';
-import { at, documentsOf, problemsOf, schemaOf, strings, validatorsOf } from './manifests.ts';
+import { at, documentsOf, problemsOf, schemaOf, validatorsOf } from './manifests.ts';
 
 const FOLDER = 'infra/kubernetes';
 /** Total time that a stop may take, besides its delay. */
 const STOP_MS = 30_000;
+/** Whole objects; the other files are kustomizations, and routes of the Gateway API. */
+const FILES = [
+  'service-account.yaml',
+  'network-policy.yaml',
+  'process/process.yaml',
+  ...['gateway', 'realtime'].flatMap((role) => [`${role}/service.yaml`, `${role}/autoscaler.yaml`]),
+  'ingress-nginx/ingress.yaml',
+];
 
 let objects: readonly Record<string, unknown>[];
 let problems: (object: Record<string, unknown>) => readonly string[];
 
 beforeAll(async () => {
-  const [{ resources } = { resources: [] }] = await documentsOf(`${FOLDER}/kustomization.yaml`);
-  const files = [resources].flat().map(String);
-  const present = await readdir(join(import.meta.dirname, '../../..', FOLDER));
-  expect([...files, 'kustomization.yaml', 'secret.example.yaml'].toSorted()).toEqual(present.toSorted());
-  const all = await Promise.all([...files, 'secret.example.yaml'].map((file) => documentsOf(`${FOLDER}/${file}`)));
-  objects = all.flat();
-
+  objects = (await Promise.all(FILES.map((file) => documentsOf(`${FOLDER}/${file}`)))).flat();
   const { kinds, $defs } = await schemaOf('kubernetes-1.33.json');
   const validator = validatorsOf({ $defs });
   problems = (object) => {
@@ -30,11 +34,12 @@ beforeAll(async () => {
   };
 }, 120_000);
 
-const named = (kind: string, name: string): Record<string, unknown> => {
-  const found = objects.find((object) => object['kind'] === kind && at(object, 'metadata', 'name') === name);
-  if (found === undefined) throw new Error(`there is no ${kind} ${name}`);
-  return found;
-};
+async function variablesOf(file: string): Promise<Record<string, string>> {
+  const text = await readFile(join(import.meta.dirname, '../../..', FOLDER, file), 'utf8');
+  return Object.fromEntries(Object.entries(parseEnv(text)).map(([name, value]) => [name, value ?? '']));
+}
+
+const deployment = (): Record<string, unknown> => objects.find(({ kind }) => kind === 'Deployment') ?? {};
 
 describe('infra/kubernetes', { timeout: 120_000 }, () => {
   it('match the schemas of Kubernetes, without unknown fields', () => {
@@ -43,27 +48,21 @@ describe('infra/kubernetes', { timeout: 120_000 }, () => {
   });
 
   it('do not match with a planted mistake', () => {
-    const deployment = named('Deployment', 'gateway');
-    const { spec } = deployment;
+    const { spec } = deployment();
     const pod = asRecord(at(spec, 'template', 'spec'));
     const withPod = (change: object) => {
       const template = { ...asRecord(at(spec, 'template')), spec: { ...pod, ...change } };
-      return { ...deployment, spec: { ...asRecord(spec), template } };
+      return { ...deployment(), spec: { ...asRecord(spec), template } };
     };
     expect(problems(withPod({}))).toEqual([]);
     expect(problems(withPod({ terminationGracePeriod: 45 }))).not.toEqual([]);
     expect(problems(withPod({ containers: [{ image: 'parley' }] }))).not.toEqual([]);
-    expect(problems({ ...deployment, apiVersion: 'apps/v1beta1' })).toEqual(['there is no schema for it']);
+    expect(problems({ ...deployment(), apiVersion: 'apps/v1beta1' })).toEqual(['there is no schema for it']);
   });
 
-  it.each(ROLES)('run $name so that it can be probed, replaced and stopped gracefully', (role) => {
-    const { spec } = named('Deployment', role.name);
-    const pod = at(spec, 'template', 'spec');
-    const labels = at(spec, 'template', 'metadata', 'labels');
-    expect(at(spec, 'selector', 'matchLabels')).toEqual(labels);
-    expect(at(named('PodDisruptionBudget', role.name), 'spec', 'selector', 'matchLabels')).toEqual(labels);
+  it('run processes so that they can be probed, and have no rights', () => {
+    const pod = at(deployment(), 'spec', 'template', 'spec');
     const container = at(pod, 'containers', 0);
-    expect(at(container, 'args')).toEqual([role.name]);
     expect(at(container, 'readinessProbe', 'httpGet', 'path')).toBe('/health/ready');
     expect(at(container, 'livenessProbe', 'httpGet', 'path')).toBe('/health/live');
     expect(at(container, 'securityContext')).toMatchObject({
@@ -75,24 +74,19 @@ describe('infra/kubernetes', { timeout: 120_000 }, () => {
       runAsNonRoot: true,
       seccompProfile: { type: 'RuntimeDefault' },
     });
-
-    const { data } = named('ConfigMap', 'parley');
-    const { stringData } = named('Secret', 'parley');
-    const environment = { ...strings(data), ...strings(stringData), PARLEY_TOKEN_SECRET: 'x'.repeat(64) };
-    const known = new Set<string>(describeConfig({}).map(({ name }) => name));
-    expect(Object.keys(environment).filter((variable) => !known.has(variable))).toEqual([]);
-    const { stopDelayMs } = configOfRole(role, environment);
-    expect(Number(at(pod, 'terminationGracePeriodSeconds')) * 1_000).toBeGreaterThan(stopDelayMs + STOP_MS);
   });
 
-  it.each(['gateway', 'realtime'])('%s is reached by a service and scaled by its load', (role) => {
-    const labels = at(named('Deployment', role), 'spec', 'template', 'metadata', 'labels');
-    expect(at(named('Service', role), 'spec', 'selector')).toEqual(labels);
-    expect(at(named('HorizontalPodAutoscaler', role), 'spec', 'scaleTargetRef', 'name')).toBe(role);
-    // A fixed count would conflict with the autoscaler.
-    expect(at(named('Deployment', role), 'spec', 'replicas')).toBeUndefined();
-    const paths = [at(named('Ingress', role), 'spec', 'rules', 0, 'http', 'paths') ?? []].flat();
-    expect(paths.length).toBeGreaterThan(0);
-    for (const path of paths) expect(at(path, 'backend', 'service', 'name')).toBe(role);
+  it.each(ROLES)('run $name with a configuration that it accepts, and stop it in time', async (role) => {
+    const [root] = await documentsOf(`${FOLDER}/kustomization.yaml`);
+    expect(root?.['resources']).toContain(role.name);
+    const [own] = await documentsOf(`${FOLDER}/${role.name}/kustomization.yaml`);
+    expect(own?.['resources']).toContain('../process');
+    expect(JSON.stringify(own)).toContain(`args: [${role.name}]`);
+    const variables = { ...(await variablesOf('config.env')), ...(await variablesOf('secret.example.env')) };
+    const known = new Set<string>(describeConfig({}).map(({ name }) => name));
+    expect(Object.keys(variables).filter((variable) => !known.has(variable))).toEqual([]);
+    const { stopDelayMs } = configOfRole(role, { ...variables, PARLEY_TOKEN_SECRET: 'x'.repeat(64) });
+    const seconds = Number(at(deployment(), 'spec', 'template', 'spec', 'terminationGracePeriodSeconds'));
+    expect(seconds * 1_000).toBeGreaterThan(stopDelayMs + STOP_MS);
   });
 });

@@ -21,6 +21,8 @@ const PARTS = {
       'model-endpoints',
       'tool-servers',
       'clients',
+      'generators',
+      'kubernetes',
       'proxies',
     ].map((name) => [name, ['npm', 'run', `test:${name}`]]),
   ),

@@ -140,7 +140,7 @@ const pointOfInterestInput = z
     image_url: urlOrEmpty.default(''),
     metadata: jsonMap().default({}),
   })
-  .meta({ id: 'NewPointOfInterest' });
+  .meta({ id: 'PointOfInterestAdd' });
 
 const graphName = z.object({ id: z.string(), name: z.string() });
 

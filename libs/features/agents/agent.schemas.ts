@@ -31,7 +31,7 @@ const mcpServerInput = z
       .nullish()
       .describe('Bearer token. Write-only: absent, it stays as long as the name and the URL do; null removes it'),
   })
-  .meta({ id: 'NewMcpServer' });
+  .meta({ id: 'McpServerAdd' });
 export type NewMcpServer = z.output<typeof mcpServerInput>;
 
 const settings = {
@@ -49,11 +49,14 @@ const settings = {
     .describe('Servers whose tools the agent may use, by the Model Context Protocol. Replaces all of them'),
 };
 
-export const createAgentBody = z.object({ ...agentFields.input, ...settings }).meta({ id: 'AgentCreate' });
+export const createAgentBody = z.object({ ...agentFields.input, ...settings }).meta({
+  id: 'AgentCreate',
+  examples: [{ name: 'Guide', description: 'Answers questions about orders', instructions: 'Answer in one sentence.' }],
+});
 /** Absent fields stay as they are. */
 export const updateAgentBody = z
   .object({ ...agentFields.input, name: agentFields.input.name.optional(), ...settings })
-  .meta({ id: 'AgentUpdate' });
+  .meta({ id: 'AgentUpdate', examples: [{ instructions: 'Answer in two sentences.' }] });
 export type UpdateAgentBody = z.output<typeof updateAgentBody>;
 
 export const agentParams = z.object({ id: idParam('Id of the agent') });

@@ -22,7 +22,7 @@ const SECRET_BYTES = 24;
 
 const webhookBody = z
   .object({ url: httpUrl().nullable().describe('Gets the invocations of the agent; null removes the webhook') })
-  .meta({ id: 'AgentWebhookChange' });
+  .meta({ id: 'AgentWebhookChange', examples: [{ url: 'https://agents.example.org/parley' }] });
 
 const webhookSchema = z
   .object({

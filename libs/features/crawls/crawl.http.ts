@@ -40,7 +40,17 @@ const body = z
       .default(DEFAULT_MAX_PAGES)
       .describe('Pages to read, with a document each; applies when `scan_depth` is above 1'),
   })
-  .meta({ id: 'CrawlCreate' });
+  .meta({
+    id: 'CrawlCreate',
+    examples: [
+      {
+        url: 'https://www.example.org/help',
+        knowledge_graph: '01a1ff85-0000-7000-8000-000000000000',
+        scan_depth: 2,
+        max_pages: 50,
+      },
+    ],
+  });
 
 const params = z.object({ id: idParam('Id of the crawl') });
 const errors: RejectionErrors<CrawlRejection> = {

@@ -138,7 +138,7 @@ const crawlFields = shownFields<Crawl>()({
       ),
     statusLabel,
   ],
-  crawl_stats: [stats.default({} as z.infer<typeof stats>), statsOf],
+  crawl_stats: [stats, statsOf],
   crawled_urls: [z.array(z.object(pageFields.shape)).default([]), ({ pages }) => pages.map(pageFields.resource)],
   website_metadata: [
     z

@@ -167,9 +167,10 @@ function uploadRoute(app: HttpApp, replies: Replies, parts: DocumentRouteParts):
         operationId: 'uploadDocument',
         summary: 'Create a document from a file, or change the one with the same `external_id`',
         description:
-          `The body is the file, and \`Content-Type\` one of ${CONTENT_TYPES.join(', ')}, or \`application/octet-stream\`: ` +
-          'then the ending of `name` and the content decide.',
-        consumes: [...CONTENT_TYPES, 'application/octet-stream'],
+          'The body is the file. Its type is found by the ending of `name` and the content, unless `Content-Type` is one of ' +
+          `${CONTENT_TYPES.join(', ')}.`,
+        // Generated clients send one type, whatever the file is.
+        consumes: ['application/octet-stream'],
         querystring: uploadQuery,
         body: uploadBody,
         response,

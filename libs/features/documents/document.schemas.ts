@@ -79,7 +79,12 @@ export const createDocumentBody = z
       description: 'The content is the file of this media item: text, HTML, JSON or a PDF of at most 5 MiB',
     }).nullish(),
   })
-  .meta({ id: 'DocumentCreate' });
+  .meta({
+    id: 'DocumentCreate',
+    examples: [
+      { knowledge_graph: '01a1ff85-0000-7000-8000-000000000000', name: 'Opening hours', text: 'We open at nine.' },
+    ],
+  });
 
 /** The bytes of a file. */
 export const uploadBody = z

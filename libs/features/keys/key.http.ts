@@ -63,7 +63,7 @@ const createKeyBody = z
       ),
     organization_id: organizationReference,
   })
-  .meta({ id: 'ApiKeyCreate' });
+  .meta({ id: 'ApiKeyCreate', examples: [{ name: 'backend', scopes: ['read', 'write'] }] });
 type CreateKeyBody = z.infer<typeof createKeyBody>;
 
 const MAX_GRACE_SECONDS = 90 * 24 * 60 * 60;
@@ -79,7 +79,7 @@ const rotateKeyBody = z
     expires_at: expiresAt.nullish().describe('Expiry of the new key. Default: that of the old key. Null: none'),
   })
   .nullish()
-  .meta({ id: 'ApiKeyRotate' });
+  .meta({ id: 'ApiKeyRotate', examples: [{}] });
 
 const params = z.object({ id: idParam('Id of the key', { isUuid: false }) });
 const ofOrganization = z.object({ organization_id: organizationReference });

@@ -22,12 +22,12 @@ const description = text({ max: 4_096, description: 'What the graph is about' })
 
 export const createGraphBody = z
   .object({ name: nameText('Name of the graph'), description: description.nullish() })
-  .meta({ id: 'KnowledgeGraphCreate' });
+  .meta({ id: 'KnowledgeGraphCreate', examples: [{ name: 'Help', description: 'What customers ask' }] });
 
 /** Absent fields stay as they are, null clears. */
 export const updateGraphBody = z
   .object({ name: nameText('Name of the graph').optional(), description: description.nullish() })
-  .meta({ id: 'KnowledgeGraphUpdate' });
+  .meta({ id: 'KnowledgeGraphUpdate', examples: [{ description: null }] });
 
 export const graphParams = z.object({ id: idParam('Id of the graph') });
 export const graphFilters = {
@@ -101,14 +101,14 @@ export const addFactsBody = z
     nodes: z.array(factNode).max(MAX_FACTS).nullish(),
     edges: z.array(factEdge).max(MAX_FACTS).nullish(),
   })
-  .meta({ id: 'KnowledgeFactsCreate' });
+  .meta({ id: 'KnowledgeFactsCreate', examples: [{ nodes: [{ name: 'Van 7', labels: ['Vehicle'] }] }] });
 export type AddFactsBody = z.output<typeof addFactsBody>;
 
 export const edgeParams = graphParams.extend({ edge_id: idParam('Id of the edge') });
 
 export const endEdgeBody = z
   .object({ invalid_at: timestamp({ description: 'When the fact ceased to be true. Default: now' }).nullish() })
-  .meta({ id: 'KnowledgeEdgeEnd' });
+  .meta({ id: 'KnowledgeEdgeEnd', examples: [{ invalid_at: '2026-01-31T12:00:00Z' }] });
 
 export const factsSchema = z
   .object({ nodes: z.array(nodeSchema), edges: z.array(edgeSchema) })

@@ -34,7 +34,7 @@ export const createMediaBody = z
     channel: channel.nullish(),
     message: message.nullish(),
   })
-  .meta({ id: 'MediaCreate' });
+  .meta({ id: 'MediaCreate', examples: [{ source_url: 'https://www.example.org/plan.pdf', name: 'Plan' }] });
 
 /** Of an upload: the same fields. */
 export const uploadQuery = z.object({

@@ -23,7 +23,7 @@ const MAX_KEYS = 16;
 const name = text({ max: 256, description: 'Purpose of the issuer' });
 /** A JWK is an object, PEM a text; which of its members count is decided where it is read. */
 const keys = z
-  .array(z.union([z.record(z.string(), z.unknown()), text({ max: 4_096 })]))
+  .array(z.union([z.record(z.string(), z.unknown()).meta({ id: 'JsonWebKey' }), text({ max: 4_096 })]))
   .min(1)
   .max(MAX_KEYS)
   .describe('Public keys, as JWK or PEM: Ed25519 (EdDSA), P-256 (ES256) or RSA of 2,048 to 4,096 bits (RS256)');
@@ -40,7 +40,12 @@ const createBody = z
     jwks_url: jwksUrl.nullish(),
     creates_users: createsUsers.default(false),
   })
-  .meta({ id: 'TokenIssuerCreate' });
+  .meta({
+    id: 'TokenIssuerCreate',
+    examples: [
+      { issuer: 'https://login.example.org/', audience: 'parley', jwks_url: 'https://login.example.org/keys' },
+    ],
+  });
 /** Absent fields stay as they are. */
 const updateBody = z
   .object({
@@ -49,7 +54,7 @@ const updateBody = z
     jwks_url: jwksUrl.optional(),
     creates_users: createsUsers.optional(),
   })
-  .meta({ id: 'TokenIssuerUpdate' });
+  .meta({ id: 'TokenIssuerUpdate', examples: [{ creates_users: true }] });
 
 const params = z.object({ id: idParam('Id of the token issuer') });
 const response = { 200: issuerSchema };

@@ -24,7 +24,7 @@ const name = text({ min: 1, max: 256, description: 'Name of the organization' })
 
 const createOrganizationBody = z
   .object({ name, application: organizationApplication.nullish() })
-  .meta({ id: 'OrganizationCreate' });
+  .meta({ id: 'OrganizationCreate', examples: [{ name: 'Example Ltd' }] });
 
 /** Absent fields stay as they are, null clears. */
 const updateOrganizationBody = z
@@ -33,7 +33,7 @@ const updateOrganizationBody = z
     application: organizationApplication.nullish(),
     owner_id: idReference({ description: 'A user of the organization' }).nullish(),
   })
-  .meta({ id: 'OrganizationUpdate' });
+  .meta({ id: 'OrganizationUpdate', examples: [{ name: 'Example Inc' }] });
 
 const params = z.object({ id: idParam('Id of the organization') });
 

@@ -1,6 +1,13 @@
 import { z } from 'zod';
 
-import { type Direction, JsonSchemas, type LiveCommandType } from '#libs/platform/http/index.ts';
+import {
+  type Direction,
+  JsonSchemas,
+  type LiveCommandType,
+  withDiscriminators,
+  withTitles,
+  pascalCase,
+} from '#libs/platform/http/index.ts';
 import {
   type EventDescription,
   PUBLIC_TYPE_PREFIX,
@@ -45,13 +52,14 @@ const SHARED_FRAMES = ['ping', 'pong'];
  * the schemas that frames are parsed and written by. `send` and `receive` are the server's.
  */
 export function asyncApiDocument({ events, commands, publicEvents }: DescribedProtocol): object {
-  const schemas = new JsonSchemas('draft-7', 'Sent');
+  const schemas = new JsonSchemas('draft-7', 'Input');
   const eventMessages = byName(events.map((event) => eventMessage(event, schemas)));
   const serverMessages = frameMessages(SERVER_FRAMES, schemas, 'received');
   const clientMessages = frameMessages(CLIENT_FRAMES, schemas, 'sent');
   const commandMessages = byName(commands.map((command) => commandMessage(command, schemas)));
   const kafkaMessages = publicMessages(publicEvents, schemas);
   const socketMessages = { ...serverMessages, ...eventMessages, ...clientMessages, ...commandMessages };
+  const described = schemas.components();
   return {
     asyncapi: '3.0.0',
     info: { title: 'Parley realtime', version: '1.0.0', description: DESCRIPTION },
@@ -63,24 +71,24 @@ export function asyncApiDocument({ events, commands, publicEvents }: DescribedPr
       kafka: { ...KAFKA, messages: inComponents(kafkaMessages) },
     },
     operations: {
-      tell: operation('send', 'websocket', 'Frames of the server', { ...serverMessages, ...eventMessages }),
-      hear: operation('receive', 'websocket', 'Frames of a client, starting with `resume`', [
+      sendFrames: operation('send', 'websocket', 'Frames of the server', { ...serverMessages, ...eventMessages }),
+      receiveFrames: operation('receive', 'websocket', 'Frames of a client, starting with `resume`', [
         ...Object.keys(clientMessages),
         ...SHARED_FRAMES,
       ]),
-      command: {
+      receiveCommands: {
         ...operation('receive', 'websocket', 'Commands of a client; answered with the same `id`', commandMessages),
         reply: { channel: { $ref: '#/channels/websocket' }, messages: refs('websocket', ['ack', 'error']) },
       },
-      stream: operation('send', 'events', 'The events of a channel, without a websocket', eventMessages),
-      publish: {
+      streamEvents: operation('send', 'events', 'The events of a channel, without a websocket', eventMessages),
+      publishEvents: {
         ...operation('send', 'kafka', 'The events of all channels, as they are committed', kafkaMessages),
         bindings: { kafka: { bindingVersion: KAFKA_BINDING } },
       },
     },
     components: {
       messages: { ...socketMessages, ...kafkaMessages },
-      schemas: schemas.components(),
+      schemas: withDiscriminators(withTitles(described), described, 'name'),
       securitySchemes: SECURITY_SCHEMES,
     },
   };
@@ -110,27 +118,37 @@ function byName(messages: readonly Message[]): Messages {
   return Object.fromEntries(messages.map((message) => [message.name, message]));
 }
 
+/** As types are named in programs: `InteractionPostedEvent` for `interaction.posted`. */
+function nameOf(type: string, kind: 'Event' | 'Command' | 'Frame' | 'Message'): string {
+  return pascalCase(type) + kind;
+}
+
 function eventMessage({ type, summary, data }: EventDescription, schemas: JsonSchemas): Message {
   const schema = frames.eventFrameEnvelope.extend({ type: z.literal(type), data }).describe(summary);
-  return { name: type, title: type, summary, payload: schemas.component(`Event.${type}`, schema, 'received') };
+  return { name: type, title: type, summary, payload: schemas.component(nameOf(type, 'Event'), schema, 'received') };
 }
 
 function commandMessage({ type, summary, data }: LiveCommandType, schemas: JsonSchemas): Message {
   const schema = frames.commandFrame.extend({ type: z.literal(type), data }).describe(summary);
-  return { name: type, title: type, summary, payload: schemas.component(`Command.${type}`, schema, 'sent') };
+  return { name: type, title: type, summary, payload: schemas.component(nameOf(type, 'Command'), schema, 'sent') };
 }
 
 function frameMessages(of: Readonly<Record<string, z.ZodType>>, schemas: JsonSchemas, direction: Direction): Messages {
   return byName(
     Object.entries(of).map(([frame, schema]) => {
       const summary = z.string().parse(schema.meta()?.description);
-      return { name: frame, title: frame, summary, payload: schemas.component(`Frame.${frame}`, schema, direction) };
+      return {
+        name: frame,
+        title: frame,
+        summary,
+        payload: schemas.component(nameOf(frame, 'Frame'), schema, direction),
+      };
     }),
   );
 }
 
 function publicMessages(types: readonly EventDescription[], schemas: JsonSchemas): Record<string, object> {
-  const headers = schemas.component('Kafka.headers', publicMessageHeaders, 'received');
+  const headers = schemas.component('MessageHeaders', publicMessageHeaders, 'received');
   const unknown = {
     type: UNKNOWN_EVENT,
     summary: 'An event of a newer version of Parley, which the relay does not know. Keeps the sequence contiguous',
@@ -146,7 +164,7 @@ function publicMessages(types: readonly EventDescription[], schemas: JsonSchemas
         summary,
         contentType: 'application/json',
         headers,
-        payload: schemas.component(`Kafka.${type}`, data, 'received'),
+        payload: schemas.component(nameOf(type, 'Message'), data, 'received'),
         bindings: { kafka: { key, bindingVersion: KAFKA_BINDING } },
       },
     ]),

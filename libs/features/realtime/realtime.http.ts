@@ -38,7 +38,7 @@ const ticketBody = z
       .describe('What the ticket is limited to, such as `read` alone. Default: all that the caller may do'),
   })
   .nullish()
-  .meta({ id: 'WebsocketTicketRequest' });
+  .meta({ id: 'WebsocketTicketRequest', examples: [{}] });
 
 /** Declares `/asyncapi.json`, which is generated once. */
 export function asyncApiRoute(app: HttpApp, protocol: DescribedProtocol): void {

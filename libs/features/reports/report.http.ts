@@ -21,7 +21,10 @@ const body = z
     query: text({ min: 1, max: 4_000, pattern: /\S/u, description: 'Focus of the research' }).default(DEFAULT_QUERY),
     knowledge_graph: idReference({ description: 'Graph to search; default: the newest of the organization' }).nullish(),
   })
-  .meta({ id: 'ReportCreate' });
+  .meta({
+    id: 'ReportCreate',
+    examples: [{ query: 'What do customers ask most?', knowledge_graph: '01a1ff85-0000-7000-8000-000000000000' }],
+  });
 
 const params = z.object({ id: idParam('Id of the report') });
 const { writes } = routesTagged('reports');

@@ -35,12 +35,12 @@ const createUserBody = z
     issuer: text({ min: 1, max: 512, description: '`iss` of the tokens of the user; with `external_id`' }).nullish(),
     organization_id: organizationReference,
   })
-  .meta({ id: 'UserCreate' });
+  .meta({ id: 'UserCreate', examples: [{ display_name: 'Ada', email: 'ada@example.org', external_id: 'ada' }] });
 
 /** Absent fields stay as they are, null clears. */
 const updateUserBody = z
   .object({ display_name: displayName.optional(), email: email.nullish(), image_url: httpUrl().nullish() })
-  .meta({ id: 'UserUpdate' });
+  .meta({ id: 'UserUpdate', examples: [{ display_name: 'Ada L.' }] });
 
 const params = z.object({ id: idParam('Id of the user') });
 const ofOrganization = z.object({ organization_id: organizationReference });

@@ -59,6 +59,7 @@ export { type ChannelAccess, type MemberRoute, OF_CALLER, OF_CHANNEL } from './m
 export { liveCommand } from './live-command.ts';
 export type { LiveCommandCall, LiveCommandType } from './live-command.ts';
 export { type Direction, JsonSchemas } from './json-schemas.ts';
+export { pascalCase, withDiscriminators, withTitles } from './openapi-schemas.ts';
 export { PublicAddress } from './public-address.ts';
 export { downloadedFile } from './openapi.ts';
 export { openPage, pageMetaSchema, pageQuery } from './paging.ts';

@@ -59,7 +59,7 @@ export class JsonSchemas {
   }
 }
 
-/** Removes keywords that mean nothing to readers, and adds the defaults of parsed strings, which zod leaves out. */
+/** Removes keywords that mean nothing to readers, and adds defaults and examples of parsed values, which zod leaves out. */
 function simplify(
   { zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; jsonSchema: z.core.JSONSchema.BaseSchema },
   direction: Direction,
@@ -71,8 +71,10 @@ function simplify(
   }
   if (JSON.stringify(jsonSchema.propertyNames) === '{"type":"string"}') delete jsonSchema.propertyNames;
   const { def } = zodSchema._zod;
-  const fallback = def.type === 'default' ? def.defaultValue : z.globalRegistry.get(zodSchema)?.['default'];
+  const { default: stated, examples } = z.globalRegistry.get(zodSchema) ?? {};
+  const fallback = def.type === 'default' ? def.defaultValue : stated;
   if (fallback !== undefined) jsonSchema.default = fallback;
+  if (Array.isArray(examples)) jsonSchema.examples = examples;
 }
 
 /** A copy that refers to the components instead of its own definitions. */

@@ -5,7 +5,10 @@ type Node = Record<string, unknown>;
 const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Names below which values are data of the API, and not parts of the document. */
-const DATA = new Set(['default', 'example', 'enum', 'mapping', 'required']);
+const DATA = new Set(['default', 'example', 'examples', 'enum', 'mapping', 'required']);
+
+/** That version knows licenses by addresses alone, and tools accept no other scheme than `https`. */
+const NO_LICENSE = 'https://choosealicense.com/no-permission/';
 
 /** @param document of version 3.1, as `openapi.ts` makes it; it is not changed */
 export function openApi30(document: object): unknown {
@@ -30,9 +33,10 @@ function converted(value: unknown, schemas: Schemas): unknown {
 }
 
 function withoutNewKeywords(given: Node, schemas: Schemas): Node {
-  const { const: only, propertyNames: _names, identifier: _identifier, examples, ...node } = given;
+  const { const: only, propertyNames: _names, identifier, examples, ...node } = given;
   if (only !== undefined) node['enum'] = [only];
   if (Array.isArray(examples)) node['example'] = examples[0];
+  if (identifier !== undefined) node['url'] = NO_LICENSE;
   // Generators write defaults of these kinds as they are in JSON, which is not their language.
   if (typeof node['default'] === 'object') delete node['default'];
   return nullable(node, schemas);

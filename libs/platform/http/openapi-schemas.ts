@@ -1,5 +1,7 @@
 import { z } from 'zod';
 
+import type { JsonSchema } from './json-schemas.ts';
+
 const reference = z.strictObject({ $ref: z.string().startsWith('#/components/schemas/') });
 const references = z.array(reference).min(2);
 const unionOfReferences = z.union([
@@ -10,26 +12,32 @@ const tagged = z.looseObject({ properties: z.record(z.string(), z.unknown()), re
 const constant = z.looseObject({ const: z.string() });
 
 /**
- * Adds OpenAPI's `discriminator` to every union whose named alternatives differ in a constant, because zod only
- * writes the constants.
+ * Adds a `discriminator` to every union whose named alternatives differ in a constant, because zod only writes the
+ * constants.
  *
+ * @param form of OpenAPI, with the values, or of AsyncAPI: the `name` of the member
  * @returns a copy of `document`
  */
-export function withDiscriminators(document: unknown, schemas: Readonly<Record<string, unknown>>): unknown {
-  if (Array.isArray(document)) return document.map((one) => withDiscriminators(one, schemas));
+export function withDiscriminators(
+  document: unknown,
+  schemas: Readonly<Record<string, unknown>>,
+  form: 'mapping' | 'name' = 'mapping',
+): unknown {
+  if (Array.isArray(document)) return document.map((one) => withDiscriminators(one, schemas, form));
   if (typeof document !== 'object' || document === null) return document;
   const copy = Object.fromEntries(
-    Object.entries(document).map(([name, value]) => [name, withDiscriminators(value, schemas)]),
+    Object.entries(document).map(([name, value]) => [name, withDiscriminators(value, schemas, form)]),
   );
   const union = unionOfReferences.safeParse(document);
   const discriminator = union.success ? discriminatorOf(union.data, schemas) : null;
-  return discriminator === null ? copy : { ...copy, discriminator };
+  if (discriminator === null) return copy;
+  return { ...copy, discriminator: form === 'name' ? discriminator.propertyName : discriminator };
 }
 
 function discriminatorOf(
   alternatives: readonly { readonly $ref: string }[],
   schemas: Readonly<Record<string, unknown>>,
-): object | null {
+): { readonly propertyName: string; readonly mapping: object } | null {
   const [first] = alternatives;
   for (const propertyName of Object.keys(first ? constantsOf(first.$ref, schemas) : {})) {
     const mapping: Record<string, string> = {};
@@ -51,6 +59,42 @@ function constantsOf(ref: string, schemas: Readonly<Record<string, unknown>>): R
     if (property.success) constants[name] = property.data.const;
   }
   return constants;
+}
+
+/** Adds titles to what is described in place: generators for AsyncAPI name its types by them, as in `ChannelSourceType`. */
+export function withTitles(schemas: Readonly<Record<string, JsonSchema>>): Record<string, JsonSchema> {
+  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, titled(schema, name)]));
+}
+
+const BECOMES_TYPE = ['const', 'enum', 'properties', 'anyOf', 'oneOf'];
+
+function titled(schema: JsonSchema, path: string): JsonSchema {
+  const made: JsonSchema = { ...schema };
+  const { properties, items } = made;
+  if (isSchema(properties)) {
+    const named = Object.entries(properties).map(([name, member]) => [name, inPlace(member, path + pascalCase(name))]);
+    made['properties'] = Object.fromEntries(named);
+  }
+  if (items !== undefined) made['items'] = inPlace(items, `${path}Item`);
+  for (const union of ['anyOf', 'oneOf']) {
+    const alternatives = made[union];
+    if (!Array.isArray(alternatives)) continue;
+    const others = alternatives.filter((one) => isSchema(one) && one['type'] !== 'null').length;
+    made[union] = alternatives.map((one, at) => inPlace(one, others === 1 ? `${path}Value` : `${path}${at + 1}`));
+  }
+  return made;
+}
+
+function inPlace(schema: unknown, name: string): unknown {
+  if (!isSchema(schema) || '$ref' in schema) return schema;
+  const needsName = BECOMES_TYPE.some((keyword) => keyword in schema);
+  return { ...(needsName && { title: name }), ...titled(schema, name) };
+}
+
+const isSchema = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null;
+
+export function pascalCase(text: string): string {
+  return text.replaceAll(/(?:^|[._])(\w)/g, (_all, letter: string) => letter.toUpperCase());
 }
 
 /** Error answers in the OpenAPI document; errors.ts defines their format. */

@@ -29,7 +29,10 @@ async function startCarelessProxy(target: string, replyTo: () => Reply | null | 
     });
     request.pipe(onward.on('error', () => response.destroy()));
   });
+  let upgrades = 0;
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    // What it reaches is being replaced.
+    if (upgrades++ === 0) return void socket.end('HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n');
     const upstream = connect(Number(to), hostname, () => {
       const fields = request.rawHeaders.map((text, at) => (at % 2 === 0 ? `\r\n${text}: ` : text)).join('');
       upstream.write(`GET ${request.url} HTTP/1.1${fields}\r\n\r\n`);
@@ -233,6 +236,7 @@ describe('parley tail', { timeout: 300_000 }, () => {
     await eventually(() => expect(lines()).toHaveLength(1), SOON);
     expect(replies).toEqual([]);
     expect(errors().match(/: no ticket: .*; trying again in [\d.]+ s\n/g)?.length).toBe(4);
+    expect(errors()).toMatch(/the connection ended with 1006.*; trying again in/);
     interrupt();
     expect(await ended).toBe(0);
     // However long a proxy asks a client to wait.

@@ -1,4 +1,5 @@
 /** The OpenAPI documents of the whole API as code generators read them. */
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { startTestApi, type TestApi } from '#test/support/test-api.ts';
@@ -45,9 +46,22 @@ describe.each(['openapi', 'openapi-3.0'])('%s.json', (name) => {
     expect(wrong.filter((path) => !isOptional(path))).toEqual([]);
   });
 
+  it('gives names to the objects of all unions', () => {
+    const isMap = (one: Node): boolean => 'additionalProperties' in one;
+    const unions = found(documents[name], (node) => alternatives(node).length > 1 && alternatives(node).some(isMap));
+    expect(unions).toEqual([]);
+  });
+
+  it('has no pattern with a comma, which Go reads as the end of a tag', () => {
+    const texts = (node: Node, path: string): boolean =>
+      typeof node.pattern === 'string' && node.pattern.includes(',') && path.startsWith('/components/');
+    expect(found(documents[name], texts)).toEqual([]);
+  });
+
   it('names no schema as a constructor of another', () => {
     const names = Object.keys(documents[name].components.schemas);
-    expect(names.filter((one) => names.some((other) => one === `New${other}`))).toEqual([]);
+    // Go's generators name constructors so.
+    expect(names.filter((one) => one.startsWith('New'))).toEqual([]);
   });
 
   it('names enums that occur more than once', () => {
@@ -91,6 +105,20 @@ describe.each(['openapi', 'openapi-3.0'])('%s.json', (name) => {
     const used = [...nodesOf(paths)].flatMap(([, node]) => (Array.isArray(node.tags) ? node.tags : []));
     expect(new Set(tags.map((tag: Node) => tag.name))).toEqual(new Set(used));
   });
+});
+
+it('has an example of each body, which is valid', () => {
+  const { paths, components } = documents['openapi'];
+  const ajv = new Ajv2020({ strict: false, validateFormats: false }).addSchema({ $id: 'api', components });
+  const bodies = [...nodesOf(paths)].flatMap(([, node]) => node.requestBody?.content?.['application/json'] ?? []);
+  const names = new Set<string>(bodies.map(({ schema }: Node) => schema.$ref.split('/').at(-1)));
+  expect(names.size).toBeGreaterThan(30);
+  const wrong = [...names].filter((name) => {
+    const [example] = components.schemas[name].examples ?? [];
+    return example === undefined || ajv.validate({ $ref: `api#/components/schemas/${name}` }, example) !== true;
+  });
+  expect(wrong).toEqual([]);
+  expect(documents['openapi-3.0'].components.schemas.ChannelCreateInput.example).toEqual({ name: 'Order 4711' });
 });
 
 it('openapi-3.0.json has no keyword of 3.1', () => {

@@ -46,9 +46,12 @@ describe('the AsyncAPI document', { timeout: 180_000 }, () => {
 
   it('is found invalid if it is changed', async () => {
     const { operations, ...others } = served.json;
-    const broken = { ...others, operations: { ...operations, tell: { ...operations.tell, action: 'shout' } } };
+    const broken = {
+      ...others,
+      operations: { ...operations, sendFrames: { ...operations.sendFrames, action: 'shout' } },
+    };
     expect(await faultsOf(JSON.stringify(broken))).not.toEqual([]);
-    const dangling = served.bytes.replaceAll('#/components/schemas/Frame.hello', '#/components/schemas/nowhere');
+    const dangling = served.bytes.replaceAll('#/components/schemas/HelloFrame', '#/components/schemas/nowhere');
     expect(await faultsOf(dangling)).not.toEqual([]);
   });
 
@@ -59,18 +62,18 @@ describe('the AsyncAPI document', { timeout: 180_000 }, () => {
       messages.map(({ $ref }) => $ref.slice($ref.lastIndexOf('/') + 1));
     const types = events.map(({ type }) => type);
     const serverFrames = kindsOf(serverFrame).filter((kind) => kind !== 'event');
-    expect(named(operations.tell).toSorted()).toEqual([...serverFrames, ...types].toSorted());
-    expect(named(operations.stream)).toEqual(types);
+    expect(named(operations.sendFrames).toSorted()).toEqual([...serverFrames, ...types].toSorted());
+    expect(named(operations.streamEvents)).toEqual(types);
     const sent = kindsOf(clientFrame).filter((kind) => kind !== 'command');
-    expect(named(operations.hear).toSorted()).toEqual(sent.toSorted());
-    expect(named(operations.command)).toEqual(commands.map(({ type }) => type));
-    expect(named(operations.command.reply)).toEqual(['ack', 'error']);
+    expect(named(operations.receiveFrames).toSorted()).toEqual(sent.toSorted());
+    expect(named(operations.receiveCommands)).toEqual(commands.map(({ type }) => type));
+    expect(named(operations.receiveCommands.reply)).toEqual(['ack', 'error']);
     // Messages for other teams have separate names: their data differ from those of frames.
     const published = [...publicEvents.map(({ type }) => `kafka.${type}`), 'kafka.unknown'];
-    const kafkaNames = operations.publish.messages.map(({ $ref }: { $ref: string }) => $ref.split('/').at(-1));
+    const kafkaNames = operations.publishEvents.messages.map(({ $ref }: { $ref: string }) => $ref.split('/').at(-1));
     expect(kafkaNames).toEqual(published);
     expect(Object.keys(components.messages).toSorted()).toEqual(
-      [...new Set([...serverFrames, ...types, ...sent, ...named(operations.command), ...published])].toSorted(),
+      [...new Set([...serverFrames, ...types, ...sent, ...named(operations.receiveCommands), ...published])].toSorted(),
     );
   });
 
@@ -84,17 +87,35 @@ describe('the AsyncAPI document', { timeout: 180_000 }, () => {
       '#/components/securitySchemes/ticketInQuery',
     ]);
     const { schemas } = components;
-    expect(schemas['Frame.resume']).toMatchObject({ required: ['frame'], additionalProperties: false });
-    expect(schemas['Frame.resume'].properties.after).toMatchObject({ type: 'integer', minimum: 0 });
-    expect(schemas['Frame.hello'].required).toContain('head');
-    expect(schemas['Command.interaction.post'].properties.data.$ref).toBe('#/components/schemas/InteractionPostSent');
-    expect(schemas.InteractionPostSent.required).toEqual(['content']);
-    expect(schemas['Event.interaction.posted'].properties).toMatchObject({
+    expect(schemas.ResumeFrame).toMatchObject({ required: ['frame'], additionalProperties: false });
+    expect(schemas.ResumeFrame.properties.after).toMatchObject({ type: 'integer', minimum: 0 });
+    expect(schemas.HelloFrame.required).toContain('head');
+    expect(schemas.InteractionPostCommand.properties.data.$ref).toBe('#/components/schemas/InteractionPostInput');
+    expect(schemas.InteractionPostInput.required).toEqual(['content']);
+    expect(schemas.InteractionPostedEvent.properties).toMatchObject({
       frame: { const: 'event' },
       type: { const: 'interaction.posted' },
       seq: { type: 'integer', minimum: 1 },
     });
     expect(JSON.stringify(schemas)).not.toContain('#/definitions/');
+  });
+
+  it('names its schemas as programs name types, and says by which member alternatives differ', () => {
+    const { schemas } = served.json.components;
+    expect(Object.keys(schemas).filter((name) => !/^[A-Z][A-Za-z]+$/.test(name))).toEqual([]);
+    const unions = JSON.stringify(schemas).match(
+      /"(?:oneOf|anyOf)":\[(?:\{"\$ref":"[^"]*"\},?){2,}\](?:,"discriminator":"\w+")?/g,
+    );
+    expect(unions?.length).toBeGreaterThan(4);
+    // The tag of an update of a tool call may be left out.
+    expect(unions?.filter((one) => !one.includes('discriminator') && !one.includes('ToolCallTextInput'))).toEqual([]);
+    expect(schemas.InteractionContent.discriminator).toBe('type');
+    // Generators name the types of enums and constants by their titles, else `AnonymousSchema_51`.
+    const untitled = Object.values(schemas).flatMap(
+      (schema) => JSON.stringify(schema).match(/:\{[^{}]*"(?:const|enum)":[^{}]*\}/g) ?? [],
+    );
+    expect(untitled.length).toBeGreaterThan(50);
+    expect(untitled.filter((one) => !one.includes('"title":'))).toEqual([]);
   });
 
   it('describes the topic, the key and the headers for other teams', () => {
@@ -106,7 +127,7 @@ describe('the AsyncAPI document', { timeout: 180_000 }, () => {
       name: 'parley.interaction.posted',
       bindings: { kafka: { key: { type: 'string' } } },
     });
-    expect(components.schemas['Kafka.headers'].required).toEqual(
+    expect(components.schemas.MessageHeaders.required).toEqual(
       expect.arrayContaining(['ce_id', 'ce_source', 'ce_specversion', 'ce_type', 'ce_subject', 'ce_sequence']),
     );
   });

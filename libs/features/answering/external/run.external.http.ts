@@ -52,11 +52,13 @@ const deltaBody = z
     offset: z.int().min(0).nullish().describe('`length` of the last answer; null or absent replaces the draft'),
     text: textOf(0),
   })
-  .meta({ id: 'RunDelta' });
-const responseBody = z.object({ text: textOf(1) }).meta({ id: 'RunResponse' });
+  .meta({ id: 'RunDelta', examples: [{ offset: 0, text: 'It arrives' }] });
+const responseBody = z
+  .object({ text: textOf(1) })
+  .meta({ id: 'RunResponse', examples: [{ text: 'It arrives tomorrow.' }] });
 const failureBody = z
   .object({ message: text({ min: 1, max: 500, description: 'Users read it: a sentence without a full stop' }) })
-  .meta({ id: 'RunFailure' });
+  .meta({ id: 'RunFailure', examples: [{ message: 'The model does not answer' }] });
 
 const CONFLICTS: Readonly<Record<ExternalRejection['reason'], string>> = {
   not_external: 'Parley itself answers this run',

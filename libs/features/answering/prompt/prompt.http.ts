@@ -28,7 +28,9 @@ export const OVERHEAD_MS = 30_000;
 
 export const promptParams = z.object({ id: uuid({ description: 'Id of the agent' }) });
 export const promptText = text({ max: 32_768, description: 'Text for the agent' }).default('');
-export const promptBody = z.object({ prompt: promptText }).meta({ id: 'Prompt' });
+export const promptBody = z
+  .object({ prompt: promptText })
+  .meta({ id: 'Prompt', examples: [{ prompt: 'Where is my order?' }] });
 
 const promptAnswerSchema = z
   .object({

@@ -38,7 +38,7 @@ const publicPromptBody = z
     prompt: promptText,
     conversation_id: text({ max: 256, description: 'From the previous answer. Default: a new conversation' }).nullish(),
   })
-  .meta({ id: 'PublicPrompt' });
+  .meta({ id: 'PublicPrompt', examples: [{ prompt: 'When do you open?', conversation_id: null }] });
 
 const publicAnswerSchema = z
   .object({

@@ -132,18 +132,18 @@ export const participantInput = z
   .discriminatedUnion('type', [
     z
       .object({ type: z.literal('authenticated_user'), user_id: idReference() })
-      .meta({ id: 'NewAuthenticatedUserParticipant' }),
+      .meta({ id: 'AuthenticatedUserParticipantAdd' }),
     z
       .object({ type: z.literal('non_authenticated_user'), user_metadata: stringMap().nullish() })
-      .meta({ id: 'NewNonAuthenticatedUserParticipant' }),
+      .meta({ id: 'NonAuthenticatedUserParticipantAdd' }),
     z
       .object({ type: z.literal('agent'), id: idReference({ description: 'An active agent of the organization' }) })
-      .meta({ id: 'NewAgentParticipant' }),
+      .meta({ id: 'AgentParticipantAdd' }),
     z
       .object({ type: z.literal('external_agent'), agent_metadata: stringMap().nullish() })
-      .meta({ id: 'NewExternalAgentParticipant' }),
+      .meta({ id: 'ExternalAgentParticipantAdd' }),
   ])
-  .meta({ id: 'NewChannelParticipant' });
+  .meta({ id: 'ChannelParticipantAdd', examples: [{ type: 'agent', id: '01a1ff85-0000-7000-8000-000000000000' }] });
 export type ParticipantInput = z.infer<typeof participantInput>;
 
 export const createChannelBody = z
@@ -165,7 +165,7 @@ export const createChannelBody = z
         'The user that administers the channel when it sees only channels in which it takes part. Default: the calling user',
     }).nullish(),
   })
-  .meta({ id: 'ChannelCreate' });
+  .meta({ id: 'ChannelCreate', examples: [{ name: 'Order 4711' }] });
 export type CreateChannelBody = z.infer<typeof createChannelBody>;
 
 /** Absent fields do not change, whatever default the contract specifies. */
@@ -176,7 +176,7 @@ export const updateChannelBody = z
     agent_invocation_behavior: agentInvocationBehavior.nullish(),
     run_concurrency: concurrency.optional(),
   })
-  .meta({ id: 'ChannelUpdate' });
+  .meta({ id: 'ChannelUpdate', examples: [{ name: 'Order 4711, delivered' }] });
 
 export const channelParams = z.object({ id: idParam('Id of the channel') });
 

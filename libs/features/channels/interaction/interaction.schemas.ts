@@ -117,15 +117,18 @@ export const postInteractionBody = z
     span_id: givenId({ description: 'Must be unique in the channel. Default: generated' }).nullish(),
     parent_span_id: givenId({ description: 'Span of the parent interaction, in the same channel' }).nullish(),
   })
-  .meta({ id: 'InteractionPost' });
+  .meta({ id: 'InteractionPost', examples: [{ content: [{ type: 'text', text: 'Where is my order?' }] }] });
 /** As writers give it: without the members that have a default. */
 export type PostInteractionBody = z.input<typeof postInteractionBody>;
 
-export const appendContentBody = z.object({ content }).meta({ id: 'InteractionContentAppend' });
+export const appendContentBody = z.object({ content }).meta({
+  id: 'InteractionContentAppend',
+  examples: [{ content: [{ type: 'text', text: 'It has left the warehouse.' }] }],
+});
 
 export const completeInteractionBody = z
   .object({ content: content.nullish().describe('Replaces the content') })
-  .meta({ id: 'InteractionCompletion' });
+  .meta({ id: 'InteractionCompletion', examples: [{ content: [{ type: 'text', text: 'It arrives tomorrow.' }] }] });
 
 export const editInteractionBody = z
   .object({ content: content.describe('Replaces the content') })
@@ -133,7 +136,7 @@ export const editInteractionBody = z
 
 export const failInteractionBody = z
   .object({ reason: text({ max: 4_096 }).default('') })
-  .meta({ id: 'InteractionFailure' });
+  .meta({ id: 'InteractionFailure', examples: [{ reason: 'The model does not answer' }] });
 
 export const writeDeltaBody = z
   .object({
@@ -144,7 +147,7 @@ export const writeDeltaBody = z
       .describe('Expected length of the draft in UTF-16 code units, else 409. Without it, `text` replaces the draft'),
     text: text({ description: 'Text to append' }),
   })
-  .meta({ id: 'InteractionDelta' });
+  .meta({ id: 'InteractionDelta', examples: [{ offset: 0, text: 'It arrives' }] });
 
 export const draftSchema = z
   .object({ interaction_id: z.string(), length: z.int().describe('UTF-16 code units of the draft: the next offset') })

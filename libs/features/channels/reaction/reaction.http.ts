@@ -43,7 +43,7 @@ const reactBody = z
     agent_name: agentName.nullish(),
   })
   .nullish()
-  .meta({ id: 'ReactionAdd' });
+  .meta({ id: 'ReactionAdd', examples: [{ agent_id: '01a1ff85-0000-7000-8000-000000000000', agent_name: 'Guide' }] });
 
 const withdrawQuery = z.object({
   agent_id: idReference({ description: 'The agent whose reaction is removed. Default: the calling user' }).optional(),
@@ -51,7 +51,7 @@ const withdrawQuery = z.object({
 
 const receiptBody = z
   .object({ agent_id: idReference({ description: 'The agent that has read the message' }) })
-  .meta({ id: 'ReadReceiptRecord' });
+  .meta({ id: 'ReadReceiptRecord', examples: [{ agent_id: '01a1ff85-0000-7000-8000-000000000000' }] });
 
 const { writes } = routesTagged('interactions');
 const response = { 200: interactionSchema };

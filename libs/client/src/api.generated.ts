@@ -1121,7 +1121,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/media/{id}/deletion": {
+    "/api/v1/media/deletions/{id}": {
         parameters: {
             query?: never;
             header?: never;

@@ -113,7 +113,7 @@ function deleteRoute(app: HttpApp, replies: Replies, { media }: MediaRouteParts,
 
 function deletionRoute(app: HttpApp, { media }: MediaRouteParts): void {
   app.get(
-    '/api/v1/media/:id/deletion',
+    '/api/v1/media/deletions/:id',
     reads({
       operationId: 'getMediaDeletion',
       summary: 'Read who deleted a media item, when, and the SHA-256 of its file',

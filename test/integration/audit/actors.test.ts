@@ -131,11 +131,11 @@ it('a deleted file leaves a tombstone, and an event in its channel by whoever de
     return json;
   });
   expect(ready).toMatchObject({ channel, message: null, sha256 });
-  expect((await call('GET', `media/${id}/deletion`)).status).toBe(404);
+  expect((await call('GET', `media/deletions/${id}`)).status).toBe(404);
 
   expect((await call('DELETE', `media/${id}`, undefined, own.key)).status).toBe(204);
   expect((await call('GET', `media/${id}`)).status).toBe(404);
-  const { status, json: deletion } = await call('GET', `media/${id}/deletion`);
+  const { status, json: deletion } = await call('GET', `media/deletions/${id}`);
   expect(status).toBe(200);
   const details = { name: 'buoy.txt', sha256, bytes: file.length, interaction_id: ready.interaction_id };
   expect(deletion).toEqual({
@@ -145,7 +145,7 @@ it('a deleted file leaves a tombstone, and an event in its channel by whoever de
     deleted_at: expect.any(String),
     deleted_by: { type: 'user', id: ada, key_id: own.id },
   });
-  expect((await call('GET', `media/${id}/deletion`, undefined, documents.foreignKey)).status).toBe(404);
+  expect((await call('GET', `media/deletions/${id}`, undefined, documents.foreignKey)).status).toBe(404);
 
   const [, , deleted] = await framesOf(channel, 3);
   expect(deleted).toMatchObject({
@@ -166,5 +166,5 @@ it('a file of a channel that is archived by now is deleted all the same', async 
     for await (const event of store.readStream(`media-${id}`)) types.push(event.type);
     expect(types).toEqual(['MediaCreated.v1', 'MediaDeleted.v1', 'MediaDeletionNoted.v1']);
   });
-  expect((await call('GET', `media/${id}/deletion`)).json).toMatchObject({ sha256: null, channel });
+  expect((await call('GET', `media/deletions/${id}`)).json).toMatchObject({ sha256: null, channel });
 });

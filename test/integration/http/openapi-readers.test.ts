@@ -52,6 +52,20 @@ describe.each(['openapi', 'openapi-3.0'])('%s.json', (name) => {
     expect(unions).toEqual([]);
   });
 
+  it('has no two paths that one address may mean', () => {
+    const paths = Object.keys(documents[name].paths).map((path) => path.split('/'));
+    const isFree = (segment = ''): boolean => segment.startsWith('{');
+    const meet = (one: string[], other: string[]): boolean => {
+      if (one.length !== other.length) return false;
+      const crossings = one.map((segment, index) => Number(isFree(segment)) - Number(isFree(other[index])));
+      const canMeet = one.every(
+        (segment, index) => segment === other[index] || isFree(segment) || isFree(other[index]),
+      );
+      return canMeet && crossings.includes(1) && crossings.includes(-1);
+    };
+    expect(paths.flatMap((one) => paths.filter((other) => meet(one, other)).map(() => one.join('/')))).toEqual([]);
+  });
+
   it('has no pattern with a comma, which Go reads as the end of a tag', () => {
     const texts = (node: Node, path: string): boolean =>
       typeof node.pattern === 'string' && node.pattern.includes(',') && path.startsWith('/components/');

@@ -672,7 +672,7 @@ export interface paths {
         put?: never;
         /**
          * Create a document from a file, or change the one with the same `external_id`
-         * @description The body is the file, and `Content-Type` one of text/plain, text/markdown, text/html, application/json, application/pdf, or `application/octet-stream`: then the ending of `name` and the content decide.
+         * @description The body is the file. Its type is found by the ending of `name` and the content, unless `Content-Type` is one of text/plain, text/markdown, text/html, application/json, application/pdf.
          */
         post: operations["uploadDocument"];
         delete?: never;
@@ -1646,6 +1646,13 @@ export interface components {
         };
         /** @enum {string} */
         AgentCategory: "business_owner" | "co_founder" | "marketing" | "sales" | "operations" | "research" | "freelancer" | "influencers" | "gig_economy" | "companies" | "brands" | "community_leader" | "developer" | "education" | "personal" | "alliance" | "solo_preneur" | "content_creator" | "consultant" | "tech_startup" | "agent_creator";
+        /**
+         * @example {
+         *       "name": "Guide",
+         *       "description": "Answers questions about orders",
+         *       "instructions": "Answer in one sentence."
+         *     }
+         */
         AgentCreateInput: {
             agent_address?: string | null;
             agent_capabilities?: string | null;
@@ -1665,7 +1672,7 @@ export interface components {
             /** @description Default: 0.1 */
             logic_model_temperature?: number | null;
             /** @description Servers whose tools the agent may use, by the Model Context Protocol. Replaces all of them */
-            mcp_servers?: components["schemas"]["NewMcpServerInput"][] | null;
+            mcp_servers?: components["schemas"]["McpServerAddInput"][] | null;
             meta_data?: {
                 [key: string]: unknown;
             } | null;
@@ -1674,7 +1681,7 @@ export interface components {
             name: string;
             personal?: boolean | null;
             personality?: string | null;
-            point_of_interest?: components["schemas"]["NewPointOfInterestInput"] | null;
+            point_of_interest?: components["schemas"]["PointOfInterestAddInput"] | null;
             /** @description What answers for the agent: `parley` (default), or, with `external`, its team over the API */
             runtime?: components["schemas"]["AgentRuntime"] | null;
             /** @description The only tools that the agent may use; default: all that its features allow */
@@ -1754,6 +1761,15 @@ export interface components {
             type: "agent";
             website: string | null;
         };
+        AgentParticipantAddInput: {
+            /** @description An active agent of the organization */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "agent";
+        };
         AgentReadReceipt: {
             agent_id: string;
             id: string;
@@ -1790,6 +1806,11 @@ export interface components {
             tools: components["schemas"]["AgentTool"][];
             url: string;
         };
+        /**
+         * @example {
+         *       "instructions": "Answer in two sentences."
+         *     }
+         */
         AgentUpdateInput: {
             agent_address?: string | null;
             agent_capabilities?: string | null;
@@ -1809,7 +1830,7 @@ export interface components {
             /** @description Default: 0.1 */
             logic_model_temperature?: number | null;
             /** @description Servers whose tools the agent may use, by the Model Context Protocol. Replaces all of them */
-            mcp_servers?: components["schemas"]["NewMcpServerInput"][] | null;
+            mcp_servers?: components["schemas"]["McpServerAddInput"][] | null;
             meta_data?: {
                 [key: string]: unknown;
             } | null;
@@ -1818,7 +1839,7 @@ export interface components {
             name?: string;
             personal?: boolean | null;
             personality?: string | null;
-            point_of_interest?: components["schemas"]["NewPointOfInterestInput"] | null;
+            point_of_interest?: components["schemas"]["PointOfInterestAddInput"] | null;
             /** @description What answers for the agent: `parley` (default), or, with `external`, its team over the API */
             runtime?: components["schemas"]["AgentRuntime"] | null;
             /** @description The only tools that the agent may use; default: all that its features allow */
@@ -1833,6 +1854,11 @@ export interface components {
             secret: string | null;
             url: string | null;
         };
+        /**
+         * @example {
+         *       "url": "https://agents.example.org/parley"
+         *     }
+         */
         AgentWebhookChangeInput: {
             /** @description Gets the invocations of the agent; null removes the webhook */
             url: string | null;
@@ -1857,6 +1883,15 @@ export interface components {
             rotated_to: string | null;
             scopes: components["schemas"]["KeyScope"][];
         };
+        /**
+         * @example {
+         *       "name": "backend",
+         *       "scopes": [
+         *         "read",
+         *         "write"
+         *       ]
+         *     }
+         */
         ApiKeyCreateInput: {
             /** @description `participation`: only the channels in which its user takes part, with the scopes `read` and `write` alone; the default for a key of a user. `organization`: everything in the organization; the default for a key of a service, which takes part in no channel */
             access?: components["schemas"]["KeyAccess"];
@@ -1878,6 +1913,7 @@ export interface components {
             items: components["schemas"]["ApiKey"][];
             meta: components["schemas"]["PageMeta"];
         };
+        /** @example {} */
         ApiKeyRotateInput: {
             /** @description Expiry of the new key. Default: that of the old key. Null: none */
             expires_at?: string | null;
@@ -1907,6 +1943,14 @@ export interface components {
             image_url: string | null;
             /** @description Whether the user belongs to the organization that owns the channel */
             is_owner: boolean;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "authenticated_user";
+            user_id: string;
+        };
+        AuthenticatedUserParticipantAddInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -2017,6 +2061,11 @@ export interface components {
             source: components["schemas"]["ChannelSource"] | null;
             type: components["schemas"]["CommunicationType"];
         };
+        /**
+         * @example {
+         *       "name": "Order 4711"
+         *     }
+         */
         ChannelCreateInput: {
             agent_invocation_behavior?: components["schemas"]["AgentInvocationBehavior"] | null;
             /** @description Default: `thread` with a `parent_channel_id`, otherwise `chat` */
@@ -2030,7 +2079,7 @@ export interface components {
             owner_id?: string | null;
             parent_channel_id?: string | null;
             /** @description Default: the calling user */
-            participants?: components["schemas"]["NewChannelParticipantInput"][];
+            participants?: components["schemas"]["ChannelParticipantAddInput"][];
             /** @description What a message of a user does to runs that answer earlier ones: with `queue`, and null, it is answered after them; `restart` cancels them */
             run_concurrency?: components["schemas"]["RunConcurrency"] | null;
             source?: components["schemas"]["ChannelSource"] | null;
@@ -2042,6 +2091,13 @@ export interface components {
             meta: components["schemas"]["PageMeta"];
         };
         ChannelParticipant: components["schemas"]["AuthenticatedUserParticipant"] | components["schemas"]["NonAuthenticatedUserParticipant"] | components["schemas"]["AgentParticipant"] | components["schemas"]["ExternalAgentParticipant"];
+        /**
+         * @example {
+         *       "type": "agent",
+         *       "id": "01a1ff85-0000-7000-8000-000000000000"
+         *     }
+         */
+        ChannelParticipantAddInput: components["schemas"]["AuthenticatedUserParticipantAddInput"] | components["schemas"]["NonAuthenticatedUserParticipantAddInput"] | components["schemas"]["AgentParticipantAddInput"] | components["schemas"]["ExternalAgentParticipantAddInput"];
         ChannelParticipantList: {
             items: {
                 participant: components["schemas"]["ChannelParticipant"];
@@ -2052,6 +2108,11 @@ export interface components {
         ChannelSource: "app_main" | "app_two" | "app_three" | "health";
         /** @enum {string} */
         ChannelType: "chat" | "collaboration" | "multi_org_chat" | "thread";
+        /**
+         * @example {
+         *       "name": "Order 4711, delivered"
+         *     }
+         */
         ChannelUpdateInput: {
             agent_invocation_behavior?: components["schemas"]["AgentInvocationBehavior"] | null;
             meta_data?: {
@@ -2135,7 +2196,6 @@ export interface components {
         /** @enum {string} */
         ConversationRole: "user" | "assistant";
         Crawl: {
-            /** @default {} */
             crawl_stats: {
                 /** @description Of all responses, decoded */
                 bytes: number;
@@ -2207,6 +2267,14 @@ export interface components {
                 title?: string | null;
             };
         };
+        /**
+         * @example {
+         *       "url": "https://www.example.org/help",
+         *       "knowledge_graph": "01a1ff85-0000-7000-8000-000000000000",
+         *       "scan_depth": 2,
+         *       "max_pages": 50
+         *     }
+         */
         CrawlCreateInput: {
             knowledge_graph?: string | null;
             /**
@@ -2307,6 +2375,13 @@ export interface components {
             /** @description `Queued`, `Processing`, `Ready`, or `Failed: <why>` */
             status: string | null;
         };
+        /**
+         * @example {
+         *       "knowledge_graph": "01a1ff85-0000-7000-8000-000000000000",
+         *       "name": "Opening hours",
+         *       "text": "We open at nine."
+         *     }
+         */
         DocumentCreateInput: {
             /** @description Default: `text/plain`, or `application/json` for `data` */
             content_type?: ("text/plain" | "text/markdown" | "text/html" | "application/json" | "application/pdf") | null;
@@ -2338,6 +2413,16 @@ export interface components {
         };
         ExternalAgentParticipant: {
             agent_metadata: {
+                [key: string]: string;
+            } | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "external_agent";
+        };
+        ExternalAgentParticipantAddInput: {
+            agent_metadata?: {
                 [key: string]: string;
             } | null;
             /**
@@ -2457,15 +2542,41 @@ export interface components {
             type: "authenticated_user";
             user_id: string;
         };
+        /**
+         * @example {
+         *       "content": [
+         *         {
+         *           "type": "text",
+         *           "text": "It arrives tomorrow."
+         *         }
+         *       ]
+         *     }
+         */
         InteractionCompletionInput: {
             /** @description Replaces the content */
             content?: components["schemas"]["InteractionContentInput"][] | null;
         };
         InteractionContent: components["schemas"]["TextContent"] | components["schemas"]["AudioTagContent"] | components["schemas"]["MediaContent"] | components["schemas"]["CustomContent"] | components["schemas"]["ToolCallContent"] | components["schemas"]["ToolCallResultContent"] | components["schemas"]["ToolCallUpdateContent"] | components["schemas"]["RequestPaymentContent"] | components["schemas"]["CommitPaymentContent"] | components["schemas"]["RejectPaymentContent"] | components["schemas"]["CompletePaymentContent"] | components["schemas"]["CancelPaymentContent"];
+        /**
+         * @example {
+         *       "content": [
+         *         {
+         *           "type": "text",
+         *           "text": "It has left the warehouse."
+         *         }
+         *       ]
+         *     }
+         */
         InteractionContentAppendInput: {
             content: components["schemas"]["InteractionContentInput"][];
         };
         InteractionContentInput: components["schemas"]["TextContentInput"] | components["schemas"]["AudioTagContentInput"] | components["schemas"]["MediaContentInput"] | components["schemas"]["CustomContentInput"] | components["schemas"]["ToolCallContentInput"] | components["schemas"]["ToolCallResultContentInput"] | components["schemas"]["ToolCallUpdateContentInput"] | components["schemas"]["RequestPaymentContentInput"] | components["schemas"]["CommitPaymentContentInput"] | components["schemas"]["RejectPaymentContentInput"] | components["schemas"]["CompletePaymentContentInput"] | components["schemas"]["CancelPaymentContentInput"];
+        /**
+         * @example {
+         *       "offset": 0,
+         *       "text": "It arrives"
+         *     }
+         */
         InteractionDeltaInput: {
             /** @description Expected length of the draft in UTF-16 code units, else 409. Without it, `text` replaces the draft */
             offset?: number | null;
@@ -2477,6 +2588,16 @@ export interface components {
             /** @description UTF-16 code units of the draft: the next offset */
             length: number;
         };
+        /**
+         * @example {
+         *       "content": [
+         *         {
+         *           "type": "text",
+         *           "text": "Where is my order 4711?"
+         *         }
+         *       ]
+         *     }
+         */
         InteractionEditInput: {
             /** @description Replaces the content */
             content: components["schemas"]["InteractionContentInput"][];
@@ -2503,6 +2624,11 @@ export interface components {
              */
             type: "external_agent";
         };
+        /**
+         * @example {
+         *       "reason": "The model does not answer"
+         *     }
+         */
         InteractionFailureInput: {
             /** @default  */
             reason?: string;
@@ -2562,6 +2688,16 @@ export interface components {
         };
         InteractionParticipant: components["schemas"]["InteractionAuthenticatedUser"] | components["schemas"]["InteractionNonAuthenticatedUser"] | components["schemas"]["InteractionMaybeUser"] | components["schemas"]["InteractionAgent"] | components["schemas"]["InteractionExternalAgent"] | components["schemas"]["InteractionSystem"];
         InteractionParticipantInput: components["schemas"]["InteractionAuthenticatedUserInput"] | components["schemas"]["InteractionNonAuthenticatedUserInput"] | components["schemas"]["InteractionMaybeUserInput"] | components["schemas"]["InteractionAgentInput"] | components["schemas"]["InteractionExternalAgentInput"] | components["schemas"]["InteractionSystemInput"];
+        /**
+         * @example {
+         *       "content": [
+         *         {
+         *           "type": "text",
+         *           "text": "Where is my order?"
+         *         }
+         *       ]
+         *     }
+         */
         InteractionPostInput: {
             /** @default true */
             complete?: boolean;
@@ -2736,6 +2872,9 @@ export interface components {
             items: components["schemas"]["Invocation"][];
             meta: components["schemas"]["PageMeta"];
         };
+        JsonWebKeyInput: {
+            [key: string]: unknown;
+        };
         /** @enum {string} */
         KeyAccess: "organization" | "participation";
         /** @enum {string} */
@@ -2764,6 +2903,11 @@ export interface components {
             target: string;
             valid_at?: string | null;
         };
+        /**
+         * @example {
+         *       "invalid_at": "2026-01-31T12:00:00Z"
+         *     }
+         */
         KnowledgeEdgeEndInput: {
             invalid_at?: string | null;
         };
@@ -2771,6 +2915,18 @@ export interface components {
             edges: components["schemas"]["KnowledgeEdge"][];
             nodes: components["schemas"]["KnowledgeNode"][];
         };
+        /**
+         * @example {
+         *       "nodes": [
+         *         {
+         *           "name": "Van 7",
+         *           "labels": [
+         *             "Vehicle"
+         *           ]
+         *         }
+         *       ]
+         *     }
+         */
         KnowledgeFactsCreateInput: {
             edges?: components["schemas"]["KnowledgeEdgeCreateInput"][] | null;
             nodes?: components["schemas"]["KnowledgeNodeCreateInput"][] | null;
@@ -2792,6 +2948,12 @@ export interface components {
             name: string;
             node_count: number;
         };
+        /**
+         * @example {
+         *       "name": "Help",
+         *       "description": "What customers ask"
+         *     }
+         */
         KnowledgeGraphCreateInput: {
             description?: string | null;
             /** @description Name of the graph */
@@ -2801,6 +2963,11 @@ export interface components {
             items: components["schemas"]["KnowledgeGraph"][];
             meta: components["schemas"]["PageMeta"];
         };
+        /**
+         * @example {
+         *       "description": null
+         *     }
+         */
         KnowledgeGraphUpdateInput: {
             description?: string | null;
             /** @description Name of the graph */
@@ -2849,6 +3016,16 @@ export interface components {
             has_token: boolean;
             name: string;
             tools: string[] | null;
+            url: string;
+        };
+        McpServerAddInput: {
+            /** @description Begins the names of its tools. Lower-case letters, digits and single dashes */
+            name: string;
+            /** @description Bearer token. Write-only: absent, it stays as long as the name and the URL do; null removes it */
+            token?: string | null;
+            /** @description The only tools of the server that the agent may use, by the names that the server has for them. Default: all */
+            tools?: string[] | null;
+            /** @description Its endpoint for streamable HTTP. Everybody who may read the agent sees it: put a secret into `token` */
             url: string;
         };
         Media: {
@@ -2923,6 +3100,12 @@ export interface components {
              */
             type: "media";
         };
+        /**
+         * @example {
+         *       "source_url": "https://www.example.org/plan.pdf",
+         *       "name": "Plan"
+         *     }
+         */
         MediaCreateInput: {
             channel?: string | null;
             description?: string | null;
@@ -3008,84 +3191,6 @@ export interface components {
         MentionedType: "agent" | "user";
         /** @enum {string} */
         MentionIdentifierType: "handle" | "address" | "uuid";
-        NewAgentParticipantInput: {
-            /** @description An active agent of the organization */
-            id: string;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "agent";
-        };
-        NewAuthenticatedUserParticipantInput: {
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "authenticated_user";
-            user_id: string;
-        };
-        NewChannelParticipantInput: components["schemas"]["NewAuthenticatedUserParticipantInput"] | components["schemas"]["NewNonAuthenticatedUserParticipantInput"] | components["schemas"]["NewAgentParticipantInput"] | components["schemas"]["NewExternalAgentParticipantInput"];
-        NewExternalAgentParticipantInput: {
-            agent_metadata?: {
-                [key: string]: string;
-            } | null;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "external_agent";
-        };
-        NewMcpServerInput: {
-            /** @description Begins the names of its tools. Lower-case letters, digits and single dashes */
-            name: string;
-            /** @description Bearer token. Write-only: absent, it stays as long as the name and the URL do; null removes it */
-            token?: string | null;
-            /** @description The only tools of the server that the agent may use, by the names that the server has for them. Default: all */
-            tools?: string[] | null;
-            /** @description Its endpoint for streamable HTTP. Everybody who may read the agent sees it: put a secret into `token` */
-            url: string;
-        };
-        NewNonAuthenticatedUserParticipantInput: {
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "non_authenticated_user";
-            user_metadata?: {
-                [key: string]: string;
-            } | null;
-        };
-        NewPointOfInterestInput: {
-            city: string;
-            country: string;
-            /** @default  */
-            description?: string;
-            display_name: string;
-            /** @default null */
-            external_id?: string | null;
-            id?: string;
-            /** @default  */
-            image_url?: string;
-            /** @default null */
-            location?: {
-                /** @default null */
-                coordinates?: number[] | null;
-                /** @default Point */
-                type?: string;
-            } | null;
-            /** @default {} */
-            metadata?: {
-                [key: string]: unknown;
-            };
-            name: string;
-            postal_code: string;
-            provider_type: string;
-            state: string;
-            street: string;
-            /** @default  */
-            url?: string;
-        };
         NonAuthenticatedUserParticipant: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -3093,6 +3198,16 @@ export interface components {
              */
             type: "non_authenticated_user";
             user_metadata: {
+                [key: string]: string;
+            } | null;
+        };
+        NonAuthenticatedUserParticipantAddInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "non_authenticated_user";
+            user_metadata?: {
                 [key: string]: string;
             } | null;
         };
@@ -3113,6 +3228,11 @@ export interface components {
         };
         /** @enum {string} */
         OrganizationApplication: "app_main" | "app_two" | "app_three" | "app_four" | "health" | "app_five";
+        /**
+         * @example {
+         *       "name": "Example Ltd"
+         *     }
+         */
         OrganizationCreateInput: {
             application?: components["schemas"]["OrganizationApplication"] | null;
             /** @description Name of the organization */
@@ -3128,6 +3248,11 @@ export interface components {
             name: string;
             owner: components["schemas"]["UserSummary"] | null;
         };
+        /**
+         * @example {
+         *       "name": "Example Inc"
+         *     }
+         */
         OrganizationUpdateInput: {
             application?: components["schemas"]["OrganizationApplication"] | null;
             /** @description Name of the organization */
@@ -3179,6 +3304,36 @@ export interface components {
             /** @default  */
             url: string;
         };
+        PointOfInterestAddInput: {
+            city: string;
+            country: string;
+            /** @default  */
+            description?: string;
+            display_name: string;
+            /** @default null */
+            external_id?: string | null;
+            id?: string;
+            /** @default  */
+            image_url?: string;
+            /** @default null */
+            location?: {
+                /** @default null */
+                coordinates?: number[] | null;
+                /** @default Point */
+                type?: string;
+            } | null;
+            /** @default {} */
+            metadata?: {
+                [key: string]: unknown;
+            };
+            name: string;
+            postal_code: string;
+            provider_type: string;
+            state: string;
+            street: string;
+            /** @default  */
+            url?: string;
+        };
         PostedByRun: {
             /** @description As the channel shows it; null for the answer to another agent, which the channel does not show */
             interaction: components["schemas"]["Interaction"] | null;
@@ -3220,6 +3375,11 @@ export interface components {
             request_id: string;
             run_id?: string;
         };
+        /**
+         * @example {
+         *       "prompt": "Where is my order?"
+         *     }
+         */
         PromptInput: {
             /**
              * @description Text for the agent
@@ -3233,6 +3393,12 @@ export interface components {
             /** @description The agent's reply; empty if it has said nothing */
             message: string;
         };
+        /**
+         * @example {
+         *       "prompt": "When do you open?",
+         *       "conversation_id": null
+         *     }
+         */
         PublicPromptInput: {
             conversation_id?: string | null;
             /**
@@ -3241,6 +3407,12 @@ export interface components {
              */
             prompt?: string;
         };
+        /**
+         * @example {
+         *       "agent_id": "01a1ff85-0000-7000-8000-000000000000",
+         *       "agent_name": "Guide"
+         *     }
+         */
         ReactionAddInput: {
             agent_id?: string | null;
             agent_name?: string | null;
@@ -3259,6 +3431,11 @@ export interface components {
         };
         /** @enum {string} */
         ReactionTargetRole: "user" | "assistant";
+        /**
+         * @example {
+         *       "agent_id": "01a1ff85-0000-7000-8000-000000000000"
+         *     }
+         */
         ReadReceiptRecordInput: {
             /** @description The agent that has read the message */
             agent_id: string;
@@ -3317,6 +3494,12 @@ export interface components {
                 reason: string | null;
             } | null;
         };
+        /**
+         * @example {
+         *       "query": "What do customers ask most?",
+         *       "knowledge_graph": "01a1ff85-0000-7000-8000-000000000000"
+         *     }
+         */
         ReportCreateInput: {
             knowledge_graph?: string | null;
             /**
@@ -3417,6 +3600,12 @@ export interface components {
                 text: string;
             }[];
         };
+        /**
+         * @example {
+         *       "offset": 0,
+         *       "text": "It arrives"
+         *     }
+         */
         RunDeltaInput: {
             /** @description `length` of the last answer; null or absent replaces the draft */
             offset?: number | null;
@@ -3427,6 +3616,11 @@ export interface components {
             /** @description Of the draft */
             length: number;
         };
+        /**
+         * @example {
+         *       "message": "The model does not answer"
+         *     }
+         */
         RunFailureInput: {
             /** @description Users read it: a sentence without a full stop */
             message: string;
@@ -3435,6 +3629,16 @@ export interface components {
             items: components["schemas"]["Run"][];
             meta: components["schemas"]["PageMeta"];
         };
+        /**
+         * @example {
+         *       "content": [
+         *         {
+         *           "type": "text",
+         *           "text": "I look it up."
+         *         }
+         *       ]
+         *     }
+         */
         RunPostInput: {
             /** @description One `tool_call`, `tool_call_update` or `tool_call_result`; or what the agent says besides its response */
             content: components["schemas"]["InteractionContentInput"][];
@@ -3447,6 +3651,11 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
+        /**
+         * @example {
+         *       "text": "It arrives tomorrow."
+         *     }
+         */
         RunResponseInput: {
             /** @description Markdown */
             text: string;
@@ -3534,6 +3743,13 @@ export interface components {
             modified: string;
             name: string;
         };
+        /**
+         * @example {
+         *       "issuer": "https://login.example.org/",
+         *       "audience": "parley",
+         *       "jwks_url": "https://login.example.org/keys"
+         *     }
+         */
         TokenIssuerCreateInput: {
             /** @description `aud` of its tokens, or one of them */
             audience: string;
@@ -3545,9 +3761,7 @@ export interface components {
             /** @description `iss` of its tokens */
             issuer: string;
             jwks_url?: string | null;
-            keys?: ({
-                [key: string]: unknown;
-            } | string)[] | null;
+            keys?: (components["schemas"]["JsonWebKeyInput"] | string)[] | null;
             /**
              * @description Purpose of the issuer
              * @default
@@ -3558,15 +3772,18 @@ export interface components {
             items: components["schemas"]["TokenIssuer"][];
             meta: components["schemas"]["PageMeta"];
         };
+        /**
+         * @example {
+         *       "creates_users": true
+         *     }
+         */
         TokenIssuerUpdateInput: {
             /** @description Whether a subject that is seen for the first time becomes a user of the organization */
             creates_users?: boolean;
             /** @description Address of a JWK Set with the public keys, instead of `keys` */
             jwks_url?: string;
             /** @description Public keys, as JWK or PEM: Ed25519 (EdDSA), P-256 (ES256) or RSA of 2,048 to 4,096 bits (RS256) */
-            keys?: ({
-                [key: string]: unknown;
-            } | string)[];
+            keys?: (components["schemas"]["JsonWebKeyInput"] | string)[];
             /** @description Purpose of the issuer */
             name?: string;
         };
@@ -3714,6 +3931,13 @@ export interface components {
             modified: string;
             organization_id: string;
         };
+        /**
+         * @example {
+         *       "display_name": "Ada",
+         *       "email": "ada@example.org",
+         *       "external_id": "ada"
+         *     }
+         */
         UserCreateInput: {
             /**
              * @description Display name, which other users see
@@ -3737,6 +3961,11 @@ export interface components {
             display_name: string;
             image_url: string;
         };
+        /**
+         * @example {
+         *       "display_name": "Ada L."
+         *     }
+         */
         UserUpdateInput: {
             /** @description Display name, which other users see */
             display_name?: string;
@@ -3761,6 +3990,7 @@ export interface components {
             /** @description The ticket: opens one connection, once */
             value: string;
         };
+        /** @example {} */
         WebsocketTicketRequestInput: {
             /** @description What the ticket is limited to, such as `read` alone. Default: all that the caller may do */
             scopes?: ("read" | "write" | "upload")[];
@@ -7562,7 +7792,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["NewChannelParticipantInput"];
+                "application/json": components["schemas"]["ChannelParticipantAddInput"];
             };
         };
         responses: {
@@ -10160,12 +10390,7 @@ export interface operations {
         /** @description The file: at most 5 MiB of one of the content types */
         requestBody?: {
             content: {
-                "application/json": string;
                 "application/octet-stream": string;
-                "application/pdf": string;
-                "text/html": string;
-                "text/markdown": string;
-                "text/plain": string;
             };
         };
         responses: {

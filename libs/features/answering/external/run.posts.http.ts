@@ -44,7 +44,7 @@ const postBody = z
       .describe('Of content that is not of a tool. Default: `agent_response`'),
     metadata: jsonMap().nullish(),
   })
-  .meta({ id: 'RunPost' });
+  .meta({ id: 'RunPost', examples: [{ content: [{ type: 'text', text: 'I look it up.' }] }] });
 type PostBody = z.output<typeof postBody>;
 type Item = PostBody['content'][number];
 

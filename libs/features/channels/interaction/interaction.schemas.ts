@@ -132,7 +132,7 @@ export const completeInteractionBody = z
 
 export const editInteractionBody = z
   .object({ content: content.describe('Replaces the content') })
-  .meta({ id: 'InteractionEdit' });
+  .meta({ id: 'InteractionEdit', examples: [{ content: [{ type: 'text', text: 'Where is my order 4711?' }] }] });
 
 export const failInteractionBody = z
   .object({ reason: text({ max: 4_096 }).default('') })

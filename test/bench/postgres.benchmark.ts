@@ -2,6 +2,8 @@
  * Parley against what a team would write instead of it, on PostgreSQL, with the same guarantees: a post has an
  * idempotency key and a sequence of its channel, is durable when it is answered, and its frame reaches subscribers.
  */
+import { randomUUID } from 'node:crypto';
+
 import type { Benchmark, Prepared, Row, Sample, Scale } from './benchmark.ts';
 import { type ChannelFixture, prepareChannels, prepareDistinctReads, prepareInteractions } from './channel-fixture.ts';
 import { startChild } from './child-process.ts';
@@ -263,9 +265,11 @@ async function postToFrame(
   { seconds, warmUpSeconds }: Scale,
 ): Promise<Sample> {
   const { paths, headers } = fixture;
+  // The keys of another run on the same data would get its replies.
+  const key = `${randomUUID()}-########`;
   const requests = Array.from({ length: CALLERS }, (_, index): HttpRequest => {
     const path = `${paths[index % paths.length]}/interactions`;
-    return { method: 'POST', path, headers: { ...headers, 'idempotency-key': 'post-########' }, body: BODY };
+    return { method: 'POST', path, headers: { ...headers, 'idempotency-key': key }, body: BODY };
   });
   const generator = startChild('load/post-to-frame.process.ts');
   try {

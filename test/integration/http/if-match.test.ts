@@ -165,6 +165,7 @@ function withoutTag(): Change[] {
   const content = { knowledge_graph: graph, text: 'b' };
   const uploads = `/api/v1/documents/uploads?knowledge_graph=${graph}`;
   const delta = { offset: null, text: 'x' };
+  const posted = { content: [{ type: 'text', text: 'x' }] };
   const part = { 'upload-offset': '0' };
   return [
     { operation: 'createChannel', method: 'POST', url: '/api/v1/channels', body: { name: 'c' } },
@@ -187,6 +188,13 @@ function withoutTag(): Change[] {
     { operation: 'uploadDocument', method: 'POST', url: uploads, body: content },
     { operation: 'createWebsocketTicket', method: 'POST', url: `${at}/websocket_ticket` },
     { operation: 'createWebsocketTicketAlias', method: 'POST', url: `${at}/websocket_tickets` },
+    {
+      operation: 'postRunInteraction',
+      method: 'POST',
+      url: `/api/v1/runs/${external}/interactions`,
+      body: posted,
+      key: agentKey,
+    },
     { operation: 'writeRunDelta', method: 'POST', url: `/api/v1/runs/${external}/deltas`, body: delta, key: agentKey },
     {
       operation: 'writeInteractionDelta',

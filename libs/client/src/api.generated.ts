@@ -3583,8 +3583,7 @@ export interface components {
             modified: string;
             /** @description Id of the interaction with the answer */
             response_id: string | null;
-            /** @enum {string} */
-            status: "queued" | "running" | "completed" | "failed" | "cancelled";
+            status: components["schemas"]["RunStatus"];
             steps: components["schemas"]["RunStep"][];
             usage: components["schemas"]["TokenUsage"];
         };
@@ -3660,6 +3659,8 @@ export interface components {
             /** @description Markdown */
             text: string;
         };
+        /** @enum {string} */
+        RunStatus: "queued" | "running" | "completed" | "failed" | "cancelled";
         RunStep: {
             /** @description In the currency of the configured prices; null without them */
             cost: number | null;
@@ -5620,7 +5621,7 @@ export interface operations {
                 /** @description Items on a page */
                 size?: number;
                 /** @description Only these; `running`: those that are to be answered */
-                status?: "queued" | "running" | "completed" | "failed" | "cancelled";
+                status?: components["schemas"]["RunStatus"];
             };
             header?: {
                 /** @description Answers 304 if it contains the `ETag` of the entity */

@@ -40,7 +40,7 @@ export class EmbeddedEvents {
   readonly #reading = new Map<number, Promise<readonly LogEvent[]>>();
   readonly #close = new AbortController();
   /** Aborts at `close`. */
-  readonly closed = this.#close.signal;
+  readonly closed: AbortSignal = this.#close.signal;
 
   constructor(log: EmbeddedLog, foreign: ForeignEvents) {
     this.log = log;

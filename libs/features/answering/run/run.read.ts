@@ -99,7 +99,10 @@ const runFields = shownFields<Run>()({
     ({ asked }) => asked?.askedBy.runId ?? null,
   ],
   depth: z.int().describe('Hops between agents in this turn before this run'),
-  status: [z.enum(['queued', 'running', 'completed', 'failed', 'cancelled']), ({ phase }) => phase],
+  status: [
+    z.enum(['queued', 'running', 'completed', 'failed', 'cancelled']).meta({ id: 'RunStatus' }),
+    ({ phase }) => phase,
+  ],
   error: [
     z
       .object({

@@ -97,7 +97,7 @@ export interface VisitTools {
   readonly extraction: Pick<ExtractionPool, 'readPage' | 'readPageWithFacts'>;
 }
 
-/** Pages that forward to others, one after the other. */
+/** As many as HTTP redirects. */
 const MAX_FORWARDS = 5;
 
 /**
@@ -109,13 +109,14 @@ export async function visit(tools: VisitTools, url: string, options: VisitOption
   let response: Fetched | undefined;
   try {
     const seen = new Set<string>();
-    for (let next = url; ;) {
+    let next = url;
+    for (let forwards = 0; ; forwards += 1) {
       response = await request(tools, next, options);
       if (response.status === 304 && options.validators !== undefined) return { kind: 'unchanged', status: 304 };
       const visited = await readResponse(tools, response, options);
       const forward = visited.kind === 'content' ? normalUrl(visited.content.forward ?? '') : null;
       seen.add(next).add(response.url);
-      if (forward === null || seen.has(forward) || seen.size > 2 * MAX_FORWARDS) return visited;
+      if (forward === null || seen.has(forward) || forwards >= MAX_FORWARDS) return visited;
       await options.onRedirect(forward);
       next = forward;
     }

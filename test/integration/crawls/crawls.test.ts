@@ -204,6 +204,15 @@ describe('a crawl', () => {
     expect(crawl).toMatchObject({ status: 'Completed', crawled_urls: [{ outcome: 'read', title: 'Start' }] });
   });
 
+  it('forwards five times', async () => {
+    const titled = (n: number, head: string) => html(`Page ${n}`, { head });
+    for (let n = 0; n <= 7; n += 1)
+      site.pages.set(n === 0 ? '/' : `/${n}`, titled(n, `<meta http-equiv=refresh content="0;url=/${n + 1}">`));
+    const crawl = await crawled({});
+    expect(crawl).toMatchObject({ status: 'Completed', crawled_urls: [{ outcome: 'read', title: 'Page 5' }] });
+    expect(site.requests).toEqual(['/', '/1', '/2', '/3', '/4', '/5']);
+  });
+
   it('has the cookie that a redirect to the same page sets', async () => {
     site.pages.set('/', {
       answer: (request, response) =>

@@ -7,7 +7,8 @@ import { HttpError, invalid, invalidBody, ValidationFailure } from '#libs/platfo
 
 import { MAX_DOCUMENT_BYTES } from './document.content.ts';
 import type { DocumentPut } from './document.read.ts';
-import { CONTENT_TYPES, type createDocumentBody, fileTypeOf } from './document.schemas.ts';
+import { CONTENT_TYPES, type ContentType, type createDocumentBody } from './document.schemas.ts';
+import { isGeneric, shownType } from './extract/file-type.ts';
 
 /** JSON escapes take at most as much again as most texts. */
 export const MAX_JSON_BYTES = 2 * MAX_DOCUMENT_BYTES + 64 * 1024;
@@ -78,6 +79,39 @@ function tooLarge(what: string): HttpError {
 
 /** Parsed from JSON by the server. */
 const jsonOf = (data: Record<string, unknown>) => data as NonNullable<DocumentPut['data']>;
+
+/** Other names of the types. */
+const ALIASES: Readonly<Record<string, ContentType>> = {
+  'application/x-pdf': 'application/pdf',
+  'application/xhtml+xml': 'text/html',
+  'text/json': 'application/json',
+  'text/x-markdown': 'text/markdown',
+};
+
+const ENDINGS: Readonly<Record<string, ContentType>> = {
+  htm: 'text/html',
+  html: 'text/html',
+  json: 'application/json',
+  markdown: 'text/markdown',
+  md: 'text/markdown',
+  xhtml: 'text/html',
+};
+
+/**
+ * What a file is read as: a PDF if it begins as a PDF, else its declared type; where that says nothing, the ending of its
+ * name, and then what it begins with.
+ *
+ * @param declared `type/subtype`; empty if none is declared
+ * @returns null for a file that is read as nothing
+ */
+export function fileTypeOf(declared: string, name: string, bytes: Uint8Array): ContentType | null {
+  const type = CONTENT_TYPES.find((known) => known === declared) ?? ALIASES[declared] ?? null;
+  if (type === null && !isGeneric(declared)) return null;
+  const shown = shownType(bytes);
+  if (shown === 'application/pdf') return shown;
+  if (type !== null) return type;
+  return shown && (ENDINGS[/\.(\w+)$/.exec(name.toLowerCase())?.[1] ?? ''] ?? shown);
+}
 
 /**
  * `type/subtype`, and the charset of texts.

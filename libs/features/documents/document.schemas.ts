@@ -2,8 +2,6 @@ import { z } from 'zod';
 
 import { idFilter, idParam, idReference, jsonMap, text } from '#libs/platform/http/index.ts';
 
-import { isGeneric, shownType } from './extract/file-type.ts';
-
 export const CONTENT_TYPES = [
   'text/plain',
   'text/markdown',
@@ -12,38 +10,6 @@ export const CONTENT_TYPES = [
   'application/pdf',
 ] as const;
 export type ContentType = (typeof CONTENT_TYPES)[number];
-
-/** Other names of the types. */
-const ALIASES: Readonly<Record<string, ContentType>> = {
-  'application/x-pdf': 'application/pdf',
-  'application/xhtml+xml': 'text/html',
-  'text/json': 'application/json',
-  'text/x-markdown': 'text/markdown',
-};
-
-const ENDINGS: Readonly<Record<string, ContentType>> = {
-  htm: 'text/html',
-  html: 'text/html',
-  json: 'application/json',
-  markdown: 'text/markdown',
-  md: 'text/markdown',
-  xhtml: 'text/html',
-};
-
-/**
- * What a file is read as: a PDF if it begins as a PDF, else its declared type; where that says nothing, the ending of its
- * name, and then what it begins with.
- *
- * @param declared `type/subtype`; empty if none is declared
- * @returns null for a file that is read as nothing
- */
-export function fileTypeOf(declared: string, name: string, bytes: Uint8Array): ContentType | null {
-  const type = CONTENT_TYPES.find((known) => known === declared) ?? ALIASES[declared] ?? null;
-  if (type === null && !isGeneric(declared)) return null;
-  const shown = shownType(bytes);
-  if (shown === 'application/pdf' || type !== null) return shown === 'application/pdf' ? shown : type;
-  return shown && (ENDINGS[/\.(\w+)$/.exec(name.toLowerCase())?.[1] ?? ''] ?? shown);
-}
 
 const EXTENSIONS: Readonly<Record<string, string>> = {
   'text/markdown': 'md',

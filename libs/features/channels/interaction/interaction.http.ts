@@ -30,8 +30,7 @@ import {
   interactionError,
   interactionToPost,
   OF_INTERACTION,
-  refuseOfMember,
-  refuseUpdates,
+  requireAddable,
   requireInteractionRef,
 } from './interaction.requests.ts';
 import {
@@ -190,8 +189,7 @@ function changeRoutes(app: HttpApp, { interactions, queries }: Channels): void {
     (request, reply) =>
       answerChange(request, reply, queries, (context, ref) => {
         const { content } = request.body;
-        refuseUpdates(content);
-        refuseOfMember(request.principal, content);
+        requireAddable(request.principal, content);
         return interactions.append(context, ref, content, request.principal);
       }),
   );
@@ -209,8 +207,7 @@ function changeRoutes(app: HttpApp, { interactions, queries }: Channels): void {
     (request, reply) =>
       answerChange(request, reply, queries, (context, ref) => {
         const { content } = request.body;
-        refuseUpdates(content ?? []);
-        refuseOfMember(request.principal, content ?? []);
+        requireAddable(request.principal, content ?? []);
         return interactions.complete(context, ref, content ?? null, request.principal);
       }),
   );

@@ -53,11 +53,7 @@ const MEMBER_ITEMS: ReadonlySet<ContentItem['type']> = new Set([
 ]);
 
 /** @throws HttpError 403 for content that the writer may not post because it is a member */
-export function refuseOfMember(
-  writer: Writer,
-  content: readonly ContentItem[],
-  role: ContentRole = 'user_message',
-): void {
+function refuseOfMember(writer: Writer, content: readonly ContentItem[], role: ContentRole = 'user_message'): void {
   if (writer === 'operator' || !writer.isMember) return;
   const other = content.find(({ type }) => !MEMBER_ITEMS.has(type))?.type;
   if (role === 'user_message' && other === undefined) return;
@@ -113,8 +109,18 @@ function updateOf(role: ContentRole, content: readonly ContentItem[]): Requested
   return { toolCallId: item.tool_call_id, sequence: item.sequence };
 }
 
+/**
+ * For content that a writer adds to an interaction, or replaces content with.
+ *
+ * @throws HttpError 403; ValidationFailure 422
+ */
+export function requireAddable(writer: Writer, content: readonly ContentItem[]): void {
+  refuseUpdates(content);
+  refuseOfMember(writer, content);
+}
+
 /** Tool-call updates are not appended to the log. @throws ValidationFailure 422 */
-export function refuseUpdates(content: readonly ContentItem[]): void {
+function refuseUpdates(content: readonly ContentItem[]): void {
   const index = content.findIndex(({ type }) => type === 'tool_call_update');
   if (index < 0) return;
   throw invalid(

@@ -6,7 +6,7 @@ import { sendChannel } from '../channel/channel.http.ts';
 import { channelSchema } from '../channel/channel.schemas.ts';
 import type { Channels } from '../channels.ts';
 import { answerChange } from './interaction.http.ts';
-import { OF_INTERACTION, refuseOfMember, refuseUpdates, requireInteractionRef } from './interaction.requests.ts';
+import { OF_INTERACTION, requireAddable, requireInteractionRef } from './interaction.requests.ts';
 import { editInteractionBody, interactionParams, interactionSchema } from './interaction.schemas.ts';
 
 const { writes } = routesTagged('interactions');
@@ -35,8 +35,7 @@ function editRoutes(app: HttpApp, { messages, queries }: Channels): void {
     (request, reply) =>
       answerChange(request, reply, queries, (context, ref) => {
         const { content } = request.body;
-        refuseUpdates(content);
-        refuseOfMember(request.principal, content);
+        requireAddable(request.principal, content);
         return messages.edit(context, ref, content, request.principal);
       }),
   );

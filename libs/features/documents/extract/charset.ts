@@ -68,7 +68,7 @@ const RECOGNISED: Readonly<Record<string, string>> = {
   'windows-1253': 'windows-1253',
 };
 
-/** The encoding that bytes look like, which nobody has declared. */
+/** The encoding that the bytes of a text without a declared encoding look like. */
 function guessedCharset(bytes: Uint8Array): string {
   // Loaded with the first such text: its model takes a tenth of a second and some memory.
   const { detect } = require('jschardet') as typeof Jschardet;

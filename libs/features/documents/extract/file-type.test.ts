@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { fileTypeOf } from '../document.schemas.ts';
+import { fileTypeOf } from '../document.inputs.ts';
 
 import { isPdf } from './file-type.ts';
 

@@ -13,7 +13,7 @@ export function isPdf(bytes: Uint8Array): boolean {
   const start = startOf(bytes);
   const at = start.slice(0, PDF_START).indexOf('%PDF-');
   if (at < 0) return false;
-  // A text that mentions the signature is a text: a PDF goes on with its first object.
+  // A text may mention the signature; in a PDF, the first object follows it.
   return /^\W*$/.test(start.slice(0, at)) || /\s\d+ \d+ obj\b/.test(start.slice(at));
 }
 

@@ -1,5 +1,5 @@
 /**
- * Parley against what a team would write instead of it, on PostgreSQL, with the same guarantees: a post has an
+ * Parley against the service that a team would write instead, on PostgreSQL, with the same guarantees: a post has an
  * idempotency key and a sequence of its channel, is durable when it is answered, and its frame reaches subscribers.
  */
 import { randomUUID } from 'node:crypto';

@@ -1,5 +1,5 @@
 // Messages between a process and the event store in a thread of it. Each is a list: all calls, or all answers, of one
-// turn of the event loop, because a message costs more than what is in it.
+// turn of the event loop, because a message costs more than its contents.
 
 /** JSON in `data` and `metadata`. */
 export type LocalEvent = readonly [id: string, type: string, data: string, metadata: string];
@@ -52,7 +52,7 @@ export type LocalParkedEvent = {
   readonly metadata: string;
 };
 
-/** What a process calls. An answer is the result, or the message of an error. */
+/** Calls of a process. An answer is the result, or the message of an error. */
 export type LocalCalls = {
   /** `expected` -1: the stream has no events. `deadlineMs`: Unix time. */
   append(

@@ -33,9 +33,9 @@ export const inboxCodec = defineEvents({
     depth: z.int().min(0),
     /** The run that waits for the answer; null for the answer to a message. */
     askedBy: z.string().nullable(),
-    /** Of the message. Absent before invocations had it. */
+    /** Span of the message. Older events lack it. */
     spanId: z.string().optional(),
-    /** Of what is asked; null if it is long, or the message is not there. */
+    /** Content of the message; null if it is long, or the message does not exist. */
     content: z.array(z.looseObject({ type: z.string() })).nullish(),
   }),
   /** A run that was delivered has ended: the agent need not answer it any longer. `reason`: of a failure. */

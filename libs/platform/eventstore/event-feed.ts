@@ -99,7 +99,7 @@ export interface PartitionedFeed extends EventFeed<ReadCheckpoints> {
   ends(upTo?: GlobalPosition | null): Promise<readonly PartitionEnd[] | null>;
 }
 
-/** How a feed goes on after a failure. */
+/** How a feed subscribes again after a failure. */
 export interface FeedRetries {
   /** Pauses after failed subscriptions. */
   readonly backoff?: BackoffOptions;

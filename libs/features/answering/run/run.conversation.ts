@@ -24,9 +24,10 @@ type ShownInteraction = z.infer<typeof interaction>;
 
 type ConversationQueries = Pick<InteractionQueries, 'interaction' | 'list'>;
 
-/** What is asked, and the user that asks; null for an agent, a service and a person without an account. */
+/** The message that a run answers. */
 export interface RunMessage {
   readonly content: ShownInteraction['content'];
+  /** The user that asks; null for an agent, a service and a person without an account. */
   readonly userId: EntityId | null;
 }
 

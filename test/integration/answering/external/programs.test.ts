@@ -174,7 +174,7 @@ describe('a program of an external agent', () => {
     );
   });
 
-  it('is told what is wrong with a post, and nothing is shown', async () => {
+  it('gets the reason why a post is refused, and the channel shows nothing', async () => {
     const asked = await handedOver();
     const unknown = { ...result, tool_call_id: 'call_9' };
     for (const [content, loc] of [

@@ -76,6 +76,14 @@ describe('the text of a PDF', () => {
     },
   );
 
+  it('takes no longer for a word of 200,000 letters', async () => {
+    const parts = Array.from({ length: 200 }, () => 'a'.repeat(1_000));
+    // Within the parentheses of the builder: a font so small that all of the word is on the page.
+    const text = await textOf(`inter-\nnational ) Tj /F1 0.0001 Tf (${parts.join(') Tj (')}`);
+    expect(text.startsWith('international')).toBe(true);
+    expect(text.endsWith(parts.join(''))).toBe(true);
+  });
+
   it('has numbered lines', async () => {
     expect(await textOf('1. first\n2. second')).toBe('1. first\n2. second');
   });

@@ -122,12 +122,15 @@ const CONJUNCTION = /^(?:and|or|to|und|oder|bis|en|of|et|ou|y|e|og|och)$/i;
 function withWholeWords(text: string, words: ReadonlySet<string>): string {
   const joined = text
     .replace(/\u00AD\n(?=\p{L})/gu, '')
-    .replace(/([\p{L}\p{M}\p{N}]+)[-‐]\n([\p{L}\p{M}\p{N}]+)/gu, (_, before: string, after: string) => {
-      if (CONJUNCTION.test(after)) return `${before}-\n${after}`;
-      const isDivided = /^.+\p{Ll}\p{M}*$/u.test(before) && /^\p{Ll}/u.test(after);
-      const isCompound = words.has(keyOf(`${before}-${after}`)) && !words.has(keyOf(before + after));
-      return isDivided && !isCompound ? before + after : `${before}-${after}`;
-    });
+    .replace(
+      /(?<![\p{L}\p{M}\p{N}])([\p{L}\p{M}\p{N}]+)[-‐]\n([\p{L}\p{M}\p{N}]+)/gu,
+      (_, before: string, after: string) => {
+        if (CONJUNCTION.test(after)) return `${before}-\n${after}`;
+        const isDivided = /^.+\p{Ll}\p{M}*$/u.test(before) && /^\p{Ll}/u.test(after);
+        const isCompound = words.has(keyOf(`${before}-${after}`)) && !words.has(keyOf(before + after));
+        return isDivided && !isCompound ? before + after : `${before}-${after}`;
+      },
+    );
   return withoutInvisible(joined);
 }
 

@@ -34,7 +34,7 @@ const page = z.object({
   documentId: z.string().nullable(),
   /** SHA-256 of the text in hexadecimal. */
   hash: z.string().nullable(),
-  /** Validators for the next scan; null also if not all links of the page are in `links`. */
+  /** Validators for the next scan; null also if not all links of the page are in `links`, and of a page that another forwards to. */
   etag: z.string().nullable(),
   lastModified: z.string().nullable(),
   bytes: z.int(),

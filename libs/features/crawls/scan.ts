@@ -236,24 +236,27 @@ export class PageVisits {
     ).links;
   }
 
-  #contentPage(entry: FoundUrl, { response, content }: Extract<Visit, { kind: 'content' }>): CrawledPage {
-    const { url, status, body, headers } = response;
+  #contentPage(entry: FoundUrl, visited: Extract<Visit, { kind: 'content' }>): CrawledPage {
+    const { response, content, bytes, isForwarded } = visited;
+    const { url, status, headers } = response;
     if (entry.depth === 1) {
       this.finalUrl = url;
       this.website = content.website;
     }
     const { links, isWhole } = this.discovery.add(content.links, entry.depth);
     const hasLinks = (isWhole && content.hasAllLinks) || entry.depth >= this.#crawl.scanDepth;
+    // The next scan asks the page that forwards, which may be unchanged when the page that it leads to is not.
+    const mayBeUnchanged = hasLinks && !isForwarded;
     const canonical = this.#canonicalOf(url, content);
     const page: CrawledPage = {
       ...unvisitedPage(entry),
       status,
       canonicalUrl: canonical === entry.url ? null : canonical,
       title: content.title,
-      bytes: body.length,
+      bytes,
       characters: typeof content.body === 'string' ? content.body.trim().length : null,
-      etag: hasLinks ? shortHeader(headers.get('etag')) : null,
-      lastModified: hasLinks ? shortHeader(headers.get('last-modified')) : null,
+      etag: mayBeUnchanged ? shortHeader(headers.get('etag')) : null,
+      lastModified: mayBeUnchanged ? shortHeader(headers.get('last-modified')) : null,
       links,
     };
     if (!content.isIndexed) return { ...page, outcome: 'skipped', reason: 'noindex' };

@@ -45,15 +45,21 @@ export interface PageContent {
 
 /** The outcome of the request for a page. */
 export type Visit =
-  | { readonly kind: 'content'; readonly response: Fetched; readonly content: PageContent }
+  | {
+      readonly kind: 'content';
+      readonly response: Fetched;
+      readonly content: PageContent;
+      /** Decoded bytes of the responses: of the page, and of the pages that forwarded to it. */
+      readonly bytes: number;
+      readonly isForwarded: boolean;
+    }
   /** 304: the page is as it was in an earlier scan. */
   | { readonly kind: 'unchanged'; readonly status: number }
   | NoContent;
 
-/** Decoded bytes of the response. */
+/** Decoded bytes of the responses. */
 export function bytesOf(visited: Visit): number {
-  if (visited.kind === 'content') return visited.response.body.length;
-  return visited.kind === 'nothing' ? visited.bytes : 0;
+  return visited.kind === 'unchanged' ? 0 : visited.bytes;
 }
 
 export interface NoContent {
@@ -110,13 +116,18 @@ export async function visit(tools: VisitTools, url: string, options: VisitOption
   try {
     const seen = new Set<string>();
     let next = url;
+    let bytes = 0;
     for (let forwards = 0; ; forwards += 1) {
       response = await request(tools, next, options);
       if (response.status === 304 && options.validators !== undefined) return { kind: 'unchanged', status: 304 };
-      const visited = await readResponse(tools, response, options);
-      const forward = visited.kind === 'content' ? normalUrl(visited.content.forward ?? '') : null;
+      bytes += response.body.length;
+      const read = await readResponse(tools, response, options);
+      if (!('content' in read)) return { ...read, bytes };
+      const { content } = read;
+      const forward = normalUrl(content.forward ?? '');
       seen.add(next).add(response.url);
-      if (forward === null || seen.has(forward) || forwards >= MAX_FORWARDS) return visited;
+      if (forward === null || seen.has(forward) || forwards >= MAX_FORWARDS)
+        return { kind: 'content', response, content, bytes, isForwarded: forwards > 0 };
       await options.onRedirect(forward);
       next = forward;
     }
@@ -179,14 +190,16 @@ function headersOf({ etag, lastModified }: VisitOptions['validators'] = { etag: 
   };
 }
 
-async function readResponse(tools: VisitTools, response: Fetched, options: VisitOptions): Promise<Visit> {
+async function readResponse(
+  tools: VisitTools,
+  response: Fetched,
+  options: VisitOptions,
+): Promise<NoContent | { readonly content: PageContent }> {
   const { status } = response;
   if (status === 404 || status === 410) return withoutContent('gone', 'not_found', response);
   if (status < 200 || status > 299) return withoutContent('failed', `http_${status}`, response);
   const content = await readContent(tools, response, options);
-  return content === null
-    ? withoutContent('skipped', 'unsupported_type', response)
-    : { kind: 'content', response, content };
+  return content === null ? withoutContent('skipped', 'unsupported_type', response) : { content };
 }
 
 /** @returns null for content that is neither a page nor text */

@@ -576,6 +576,21 @@ describe('a rescan', () => {
     }
   });
 
+  it('reads the page that a start page forwards to, although the start page says that it is unchanged', async () => {
+    const forwarding = '<meta http-equiv=refresh content="0;url=/home">';
+    site.pages.set('/', {
+      answer: ({ headers }, response) =>
+        headers['if-modified-since'] === undefined ? response.end(forwarding) : response.writeHead(304).end(),
+    });
+    const headers = { 'last-modified': 'Thu, 26 Nov 2026 10:00:00 GMT' };
+    site.pages.set('/home', { headers, body: html('Home', { text: 'The former text of the page.' }) });
+    const first = await crawled({});
+    expect(first.crawl_stats.bytes).toBeGreaterThan(forwarding.length + 100);
+    site.pages.set('/home', { headers, body: html('Home', { text: 'The later text of the page.' }) });
+    const second = await rescanned(first.id);
+    expect(second.crawled_urls).toMatchObject([{ outcome: 'read', title: 'Home' }]);
+  });
+
   it('keeps documents that it could not read again', async () => {
     publish({ '/': ['/a'], '/a': [] });
     const first = await crawled({ scan_depth: 2 });
@@ -774,6 +789,16 @@ describe('the command line', () => {
       expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/^parley: <url>: /) });
     }
     expect((await api.call('GET', '/api/v1/knowledge?name=Mountains')).json.items).toEqual([]);
+    // A key of these stores would be shown to whatever the URL names.
+    const elsewhere = { ...environment, PARLEY_URL: origin };
+    for (const command of [
+      ['crawl', `${site.origin}/`, '--graph', 'Coast'],
+      ['report', 'lighthouses', '--graph', 'Coast'],
+    ])
+      expect(await runParley(elsewhere, ...command)).toMatchObject({
+        exitCode: 1,
+        stderr: expect.stringMatching(/^parley: PARLEY_URL names another Parley: set PARLEY_KEY/),
+      });
     // A Parley with a URL judges by its own settings, not by those of the command.
     const remote = { PARLEY_URL: origin, PARLEY_KEY: api.api.rootKey };
     const there = await runParley(remote, 'crawl', `${site.origin}/`, '--graph', 'Coast', '--json');

@@ -75,7 +75,7 @@ export async function withApi(
   const { dataDir } = parseConfig(parts.environment);
   const named = server?.url ?? given(parts, 'PARLEY_URL');
   const url = named ?? (server && (await findRunning(dataDir))?.baseUrl);
-  if (url !== undefined) return withServer(parts, url, server, work);
+  if (url !== undefined) return withServer(parts, { url, isNamed: named !== undefined }, server, work);
   if (server?.otherwise === 'refuse')
     throw new CliError(`no Parley runs on the data folder ${dataDir}; run npm start first, or name a URL with --url`);
   await withSession(parts, async (session) => {
@@ -87,7 +87,7 @@ export async function withApi(
 
 async function withServer(
   parts: CliParts,
-  url: string,
+  { url, isNamed }: { readonly url: string; readonly isNamed: boolean },
   server: ServerUse | undefined,
   work: (api: Api) => Promise<void>,
 ): Promise<void> {
@@ -95,12 +95,18 @@ async function withServer(
   const use = (apiKey: string): Promise<void> => work(apiOf(new ParleyClient({ url, apiKey }), url));
   const apiKey = secretOf(parts.environment, 'PARLEY_KEY');
   if (apiKey !== undefined) return use(apiKey);
-  if (server === undefined)
+  // A key of this installation is shown to its own server, and to the server that the user of `tail` names.
+  if (server === undefined || (isNamed && server.otherwise === 'work'))
     throw new CliError('PARLEY_URL names another Parley: set PARLEY_KEY to an API key of it, or unset PARLEY_URL');
   if (!(await storesAreThere(parts))) throw new CliError('a remote Parley requires an API key: set PARLEY_KEY');
   const { id, key } = await createKey(parts, server);
   if (key === null) throw new CliError('no key could be created');
-  await use(key).finally(() => revokeKey(parts, server, id));
+  await use(key).finally(() =>
+    revokeKey(parts, server, id).catch((error: unknown) => {
+      const reason = error instanceof Error ? error.message : String(error);
+      parts.tell(`the key ${id} of this command is not revoked, and expires within a day: ${reason}`);
+    }),
+  );
 }
 
 /** Whether a session would use running stores, instead of starting them. */
@@ -129,7 +135,7 @@ async function revokeKey(parts: CliParts, options: ServerUse, id: string): Promi
   if (!(await storesAreThere(parts))) return;
   const request = inOrganization(id, options);
   await withSession(parts, (session) =>
-    withRoutes(session, ({ rest }) => rest.POST('/api/v1/keys/{id}/revoke', request)),
+    withRoutes(session, ({ rest }) => dataOf(rest.POST('/api/v1/keys/{id}/revoke', request), 'there is no such key')),
   );
 }
 

@@ -62,7 +62,7 @@ export class TailLines {
     switch (event.type) {
       case 'channel.created':
         this.learn(event.data.participants);
-        return { who, what: `created${this.#by(event.actor ?? null)}: ${event.data.name}`, style: 'green' };
+        return { who, what: `created${by}: ${event.data.name}`, style: 'green' };
       case 'channel.updated':
         return { who, what: `${changesOf(event)}${by}: ${event.data.name}`, style: 'dim' };
       case 'channel.archived':

@@ -24,7 +24,7 @@ export type ErasedEvents = (of: EntityRef) => Promise<(event: StoredEvent) => bo
  *
  * Guarantees: frames are contiguous, ascending, and the same bytes as those that are published live, but for erased data.
  * Throws `store_unavailable` faults, and `StreamGone` where the next event was deleted.
- * Omits: the read model, which may be behind.
+ * Omits: the read model, which may be behind, but for what was erased.
  */
 export class StreamFrames<State = unknown, E extends DomainEvent = DomainEvent> implements FrameSource {
   readonly #store: Pick<EventStore, 'readStream'>;
@@ -75,8 +75,8 @@ export class StreamFrames<State = unknown, E extends DomainEvent = DomainEvent> 
     let state = after === 0 ? this.#projection.fold.initialState : undefined;
     let expectedFrameBytes = EXPECTED_FRAME_BYTES;
     for (let from = streamRevision(after); ;) {
+      const read: StoredEvent[] = [];
       const frames: EventFrame[] = [];
-      const isErased = await this.#erased?.(entity);
       const maxBytes = pageBytes();
       let bytes = 0;
       let last = from;
@@ -87,18 +87,30 @@ export class StreamFrames<State = unknown, E extends DomainEvent = DomainEvent> 
         // Only now: at the end of the log, a page costs no state.
         if (state === undefined) state = await this.#stateBefore(entity, from, signal);
         const [frame, next] = frameOfStored(this.#projection, entity, state, stored);
-        frames.push(isErased?.(stored) === true ? { ...frame, json: withoutData(frame.json) } : frame);
+        read.push(stored);
+        frames.push(frame);
         last = stored.revision;
         state = next;
         // Characters: an approximation.
         bytes += frame.json.length;
         if (bytes >= maxBytes) break;
       }
-      if (frames.length > 0) yield frames;
+      if (frames.length > 0) yield await this.#withoutErased(entity, frames, read);
       if (bytes < maxBytes && frames.length < limit) return;
       expectedFrameBytes = bytes / frames.length;
       from = streamRevision(last + 1);
     }
+  }
+
+  /** Asked when the page was read, so that it knows every deletion before that, and an empty page asks nothing. */
+  async #withoutErased(
+    entity: EntityRef,
+    frames: readonly EventFrame[],
+    read: readonly StoredEvent[],
+  ): Promise<readonly EventFrame[]> {
+    const isErased = await this.#erased?.(entity);
+    if (isErased === undefined) return frames;
+    return frames.map((frame, index) => (isErased(read[index]!) ? { ...frame, json: withoutData(frame.json) } : frame));
   }
 }
 

@@ -1,5 +1,7 @@
 // Consumer groups for members in the process of the event store's thread. Other members use gRPC; the groups are the same.
 import { randomUUID } from 'node:crypto';
+import { status } from '@grpc/grpc-js';
+import { CallError } from '../grpc/errors.ts';
 import type { EventLog } from '../log/event-log.ts';
 import type { Consumer } from '../persistent-subscriptions/consumer.ts';
 import { ALL, type GroupSettings } from '../persistent-subscriptions/group-settings.ts';
@@ -15,20 +17,26 @@ type GroupCalls = Pick<
 const nameOf = (group: string) => ({ source: ALL, group });
 
 export function groupCalls(log: EventLog, groups: Groups): GroupCalls {
-  const has = (name: string): boolean => groups.list(ALL).some(({ record }) => record.group === name);
   return {
     groups: () => groups.list(ALL).map(localGroup),
     async createGroup(name, settings) {
-      if (has(name)) return;
-      await groups.create(nameOf(name), settingsOf(settings), { on: 'type', regex: settings.types, prefixes: [] });
+      const filter = { on: 'type', regex: settings.types, prefixes: [] } as const;
+      await unless(status.ALREADY_EXISTS, groups.create(nameOf(name), settingsOf(settings), filter));
     },
     updateGroup: (name, settings) => groups.update(nameOf(name), settingsOf(settings)),
     async deleteGroup(name) {
-      if (has(name)) await groups.delete(nameOf(name));
+      await unless(status.NOT_FOUND, groups.delete(nameOf(name)));
     },
     parked: (name, limit) => parkedEvents(log, groups.get(nameOf(name)), limit),
     replayParked: (name) => groups.get(nameOf(name)).replayParked(undefined),
   };
+}
+
+/** Members elsewhere may have made the same change at the same time. */
+async function unless(code: status, change: Promise<unknown>): Promise<void> {
+  await change.catch((error: unknown) => {
+    if (!(error instanceof CallError) || error.code !== code) throw error;
+  });
 }
 
 function localGroup(group: Group): LocalGroup {

@@ -51,12 +51,18 @@ export class LocalLog {
     if (this.#port !== undefined) this.#detach(this.#port);
     this.#port = port;
     port.on('message', (message: readonly FromStore[]) => {
+      const before = this.end;
       for (const item of message) this.#receive(item);
-      for (const listener of this.#listeners) listener();
+      if (this.end !== before) this.#changed();
     });
     port.on('close', () => this.#detach(port));
     // From now on, the store publishes its end.
     port.postMessage([]);
+    this.#changed();
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener();
   }
 
   /** Calls `listener` after each change of `end` or `isOpen`. Returns a function that unsubscribes. */
@@ -179,7 +185,7 @@ export class LocalLog {
     for (const member of this.#members.values()) member.onDropped(ended);
     this.#members.clear();
     this.#acknowledged.clear();
-    for (const listener of this.#listeners) listener();
+    this.#changed();
   }
 }
 

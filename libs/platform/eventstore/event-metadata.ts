@@ -24,9 +24,11 @@ export const eventMetadataSchema = z.object({
   idempotencyKey: z.string().optional(),
 }) satisfies z.ZodType<EventMetadata>;
 
+const withActor = eventMetadataSchema.pick({ actor: true });
+
 /** The actor in the metadata of a stored event; null for a foreign event. */
 export function actorIn(metadata: unknown): Actor | null {
-  return z.object({ actor: eventMetadataSchema.shape.actor }).safeParse(metadata).data?.actor ?? null;
+  return withActor.safeParse(metadata).data?.actor ?? null;
 }
 
 /** Every event of Parley has had these from the beginning. */

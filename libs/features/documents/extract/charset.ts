@@ -35,9 +35,10 @@ export function decodeText(bytes: Uint8Array, contentType: string | null): Decod
   const isEscaped = declared === 'UTF-8' && ESCAPED_JAPANESE.test(first?.text ?? '');
   if (first !== null && !isEscaped && !isGarbled(first.text)) return first;
   const ownDeclaration = sniffEncoding(bytes, { defaultEncoding: 'windows-1252' });
-  const stated = ownDeclaration === 'windows-1252' ? [] : [ownDeclaration];
-  for (const charset of ['UTF-8', ...stated, guessedCharset(bytes), 'windows-1252']) {
-    const other = charset === declared ? null : decodeAs(bytes, charset);
+  const stated = ownDeclaration === 'windows-1252' ? null : ownDeclaration;
+  for (const charsetOf of [() => 'UTF-8', () => stated, () => guessedCharset(bytes), () => 'windows-1252']) {
+    const charset = charsetOf();
+    const other = charset === null || charset === declared ? null : decodeAs(bytes, charset);
     if (other !== null && !isGarbled(other.text)) return other;
   }
   return first ?? { text: new TextDecoder().decode(bytes), charset: 'UTF-8' };

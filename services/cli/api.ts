@@ -4,47 +4,24 @@
  * stores of the installation: the operator of the machine needs no key for them, and Parley need not run.
  */
 import { findRunning } from '#infra/data-folder/index.ts';
-import { ParleyClient, refusalOf, type RestClient } from '#libs/client/src/index.ts';
+import { ParleyClient, refusalOf } from '#libs/client/src/index.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
-import { keyScope } from '#libs/features/keys/index.ts';
-import { parseConfig, secretOf, VERSION } from '#libs/platform/config/index.ts';
-import { buildHttpServer, type HttpServer, type Principal } from '#libs/platform/http/index.ts';
-import { FIRST_ORGANIZATION } from '#services/first-organization.ts';
-import { startReactors } from '#services/worker/role.ts';
+import { parseConfig, secretOf } from '#libs/platform/config/index.ts';
 
 import {
   type CliParts,
   inOrganization,
-  noOrganization,
-  organizationOf,
   type OrganizationOptions,
   organizationQuery,
   withSession,
 } from './command-context.ts';
-import { CliError } from './errors.ts';
-import type { Session } from './session.ts';
+import { CliError, noOrganization } from './errors.ts';
+import type { Api, OwnApiNeeds } from './own-api.ts';
 
-/** The operator may do everything, in every organization. */
-const OPERATOR: Principal = {
-  organizationId: FIRST_ORGANIZATION,
-  principalType: 'system',
-  principalId: 'cli',
-  keyId: 'cli',
-  scopes: new Set(keyScope.options),
-  isMember: false,
-  expiresAtMs: null,
-};
+export type { Api };
 
 /** Expiry of a key that is created for a command, in case the command is killed. */
 const KEY_LASTS_MS = 24 * 3_600_000;
-
-export interface Api {
-  readonly client: ParleyClient;
-  readonly rest: RestClient;
-  readonly url: string;
-  /** The organization of commands without `--organization`; undefined for the organization of the key. */
-  readonly defaultOrganization: string | undefined;
-}
 
 /** How a command uses a server. Without the key of `PARLEY_KEY`, it gets a key that ends with the command. */
 interface ServerUse extends OrganizationOptions {
@@ -78,11 +55,7 @@ export async function withApi(
   if (url !== undefined) return withServer(parts, { url, isNamed: named !== undefined }, server, work);
   if (server?.otherwise === 'refuse')
     throw new CliError(`no Parley runs on the data folder ${dataDir}; run npm start first, or name a URL with --url`);
-  await withSession(parts, async (session) => {
-    if (needsOrganization) await organizationOf(session, {});
-    const worker = server !== undefined && session.isAlone ? await startWorker(session) : null;
-    await withRoutes(session, work).finally(() => worker?.stop());
-  });
+  await withOwnApi(parts, work, { needsOrganization, needsWorker: server !== undefined });
 }
 
 async function withServer(
@@ -92,7 +65,10 @@ async function withServer(
   work: (api: Api) => Promise<void>,
 ): Promise<void> {
   if (!URL.canParse(url) || !/^https?:/.test(url)) throw new CliError(`${url} is not an http or https URL`);
-  const use = (apiKey: string): Promise<void> => work(apiOf(new ParleyClient({ url, apiKey }), url));
+  const use = (apiKey: string): Promise<void> => {
+    const client = new ParleyClient({ url, apiKey });
+    return work({ client, rest: client.rest, url, defaultOrganization: undefined });
+  };
   const apiKey = secretOf(parts.environment, 'PARLEY_KEY');
   if (apiKey !== undefined) return use(apiKey);
   // A key of this installation is shown to its own server, and to the server that the user of `tail` names.
@@ -125,66 +101,18 @@ function createKey(parts: CliParts, options: ServerUse): Promise<{ readonly id: 
     expires_at: new Date(Date.parse(systemClock.now()) + KEY_LASTS_MS).toISOString(),
     ...organizationQuery(options),
   };
-  return withSession(parts, (session) =>
-    withRoutes(session, ({ rest }) => dataOf(rest.POST('/api/v1/keys', { body }), noOrganization(options))),
-  );
+  return withOwnApi(parts, ({ rest }) => dataOf(rest.POST('/api/v1/keys', { body }), noOrganization(options)));
 }
 
 /** If Parley has stopped, the key remains until it expires. */
 async function revokeKey(parts: CliParts, options: ServerUse, id: string): Promise<void> {
   if (!(await storesAreThere(parts))) return;
   const request = inOrganization(id, options);
-  await withSession(parts, (session) =>
-    withRoutes(session, ({ rest }) => dataOf(rest.POST('/api/v1/keys/{id}/revoke', request), 'there is no such key')),
-  );
+  await withOwnApi(parts, ({ rest }) => dataOf(rest.POST('/api/v1/keys/{id}/revoke', request), 'there is no such key'));
 }
 
-async function withRoutes<T>({ platform, features }: Session, work: (api: Api) => Promise<T>): Promise<T> {
-  const server = await buildHttpServer({
-    routes: features.routes,
-    authenticator: { authenticate: () => OPERATOR },
-    tokenSecret: 'cursors last for one command',
-    metrics: platform.metrics,
-    rateLimits: { perKey: false, perAddress: false },
-    info: { title: 'Parley', version: VERSION },
-  });
-  const url = 'http://127.0.0.1';
-  try {
-    const client = new ParleyClient({ url, apiKey: 'operator', fetch: fetchFrom(server) });
-    return await work({ ...apiOf(client, url), defaultOrganization: FIRST_ORGANIZATION });
-  } finally {
-    // Created for the routes of event streams.
-    await features.realtime.node().stop();
-    await server.close();
-  }
-}
-
-function apiOf(client: ParleyClient, url: string): Api {
-  return { client, rest: client.rest, url, defaultOrganization: undefined };
-}
-
-function startWorker({ platform, features }: Session) {
-  return startReactors({ platform, features, logChecked: Promise.resolve() }, features.reactors);
-}
-
-/** `fetch` without a network: the requests of the client go straight into the server. */
-function fetchFrom({ app }: HttpServer): typeof fetch {
-  return async (input, init) => {
-    const request = new Request(input, init);
-    const { pathname, search } = new URL(request.url);
-    const { statusCode, headers, rawPayload } = await app.inject({
-      method: request.method as 'GET',
-      url: `${pathname}${search}`,
-      headers: Object.fromEntries(request.headers),
-      ...(request.body !== null && { payload: await request.text() }),
-    });
-    const texts = Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)]);
-    // A response with the status 204 refuses even an empty body.
-    return new Response(rawPayload.length === 0 ? null : new Uint8Array(rawPayload), {
-      status: statusCode,
-      headers: texts,
-    });
-  };
+async function withOwnApi<T>(parts: CliParts, work: (api: Api) => Promise<T>, needs?: OwnApiNeeds): Promise<T> {
+  return withSession(parts, async (session) => (await import('./own-api.ts')).serveOwn(session, work, needs));
 }
 
 function given({ environment }: CliParts, name: string): string | undefined {

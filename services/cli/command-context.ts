@@ -1,9 +1,8 @@
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { parseConfig } from '#libs/platform/config/index.ts';
-import { FIRST_ORGANIZATION } from '#services/first-organization.ts';
 import { CliError } from './errors.ts';
 import { details, json, table, type Row } from './output.ts';
-import { openSession, type Session, type SessionOptions } from './session.ts';
+import type { Session, SessionOptions } from './session.ts';
 
 /** Dependencies of the commands on their process. */
 export interface CliParts {
@@ -27,12 +26,16 @@ export interface OutputOptions {
   readonly json?: boolean;
 }
 
-/** Runs `work` on a session, and closes the session. */
+/**
+ * Runs `work` on a session, and closes the session. Only now, the code of the stores and features is loaded: commands that
+ * call a server do without it.
+ */
 export async function withSession<T>(
   { environment }: CliParts,
   work: (session: Session) => Promise<T>,
   options?: SessionOptions,
 ): Promise<T> {
+  const { openSession } = await import('./session.ts');
   const session = await openSession(parseConfig(environment), options);
   try {
     return await work(session);
@@ -84,17 +87,4 @@ export function organizationQuery({ organization }: OrganizationOptions): { orga
 
 export function inOrganization(id: EntityId, options: OrganizationOptions) {
   return { params: { path: { id }, query: organizationQuery(options) } };
-}
-
-export function noOrganization({ organization }: OrganizationOptions): string {
-  return organization === undefined
-    ? 'there is no organization yet; npm start or a restarted gateway creates the first one'
-    : `there is no organization ${organization}`;
-}
-
-/** @throws CliError if there is no such organization */
-export async function organizationOf({ features }: Session, options: OrganizationOptions): Promise<EntityId> {
-  const id = options.organization ?? FIRST_ORGANIZATION;
-  if ((await features.organizations.find(id, id)) !== null) return id;
-  throw new CliError(noOrganization(options));
 }

@@ -6,6 +6,13 @@ export class CliError extends Error {
   override readonly name = 'CliError';
 }
 
+/** The message of a command whose organization is absent. */
+export function noOrganization({ organization }: { readonly organization?: string }): string {
+  return organization === undefined
+    ? 'there is no organization yet; npm start or a restarted gateway creates the first one'
+    : `there is no organization ${organization}`;
+}
+
 const FILE_PROBLEMS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file or folder',
   ENOTDIR: 'a part of the path is not a folder',

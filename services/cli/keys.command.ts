@@ -7,13 +7,12 @@ import { type Api, dataOf, withApi } from './api.ts';
 import {
   type CliParts,
   inOrganization,
-  noOrganization,
   ORGANIZATION_OPTION,
   type OrganizationOptions,
   organizationQuery,
   printOne,
 } from './command-context.ts';
-import { CliError } from './errors.ts';
+import { CliError, noOrganization } from './errors.ts';
 import type { Row } from './output.ts';
 import { printList, printReply } from './replies.ts';
 

@@ -1,45 +1,50 @@
 import { Command } from 'commander';
 import { VERSION, describeConfig } from '#libs/platform/config/index.ts';
 import { ROLES } from '#services/roles.ts';
-import { backupCommand } from './backup.command.ts';
 import { printRows, type CliParts, type OutputOptions } from './command-context.ts';
-import { crawlCommand, searchCommand } from './crawl.command.ts';
-import { exportCommand } from './import/export.command.ts';
-import { importCommand } from './import/import.command.ts';
-import { keysCommand } from './keys.command.ts';
-import { organizationsCommand } from './organizations.command.ts';
-import { reactorsCommand } from './reactors.command.ts';
-import { rebuildCommand } from './rebuild.command.ts';
-import { reportCommand } from './report.command.ts';
-import { sweepCommand } from './sweep.command.ts';
-import { tailCommand } from './tail.command.ts';
-import { usersCommand } from './users.command.ts';
 
-/** All commands. Stores are opened only when a command runs. */
-export function parleyProgram(parts: CliParts): Command {
+type CommandOf = (parts: CliParts) => Command;
+
+/** Each command is loaded when it is called, or when the help lists them all. */
+const ADMINISTRATION: Readonly<Record<string, () => Promise<CommandOf>>> = {
+  organizations: async () => (await import('./organizations.command.ts')).organizationsCommand,
+  users: async () => (await import('./users.command.ts')).usersCommand,
+  keys: async () => (await import('./keys.command.ts')).keysCommand,
+  config: async () => configCommand,
+  reactors: async () => (await import('./reactors.command.ts')).reactorsCommand,
+  rebuild: async () => (await import('./rebuild.command.ts')).rebuildCommand,
+  backup: async () => (await import('./backup.command.ts')).backupCommand,
+  sweep: async () => (await import('./sweep.command.ts')).sweepCommand,
+  import: async () => (await import('./import/import.command.ts')).importCommand,
+  export: async () => (await import('./import/export.command.ts')).exportCommand,
+  tail: async () => (await import('./tail.command.ts')).tailCommand,
+};
+const KNOWLEDGE: typeof ADMINISTRATION = {
+  crawl: async () => (await import('./crawl.command.ts')).crawlCommand,
+  search: async () => (await import('./crawl.command.ts')).searchCommand,
+  report: async () => (await import('./report.command.ts')).reportCommand,
+};
+
+/**
+ * The program with the command that `name` names, or else with all commands. Stores are opened only when a command runs.
+ */
+export async function parleyProgram(parts: CliParts, name: string | undefined): Promise<Command> {
   const program = new Command('parley')
     .description(
       'Runs and administers Parley: the Parley that runs on DATA_DIR, the stores of EVENTSTORE_URL and REDIS_URL, or, if nothing runs, the data folder itself.',
     )
-    .version(VERSION)
-    .commandsGroup('Administration:')
-    .addCommand(organizationsCommand(parts))
-    .addCommand(usersCommand(parts))
-    .addCommand(keysCommand(parts))
-    .addCommand(configCommand(parts))
-    .addCommand(reactorsCommand(parts))
-    .addCommand(rebuildCommand(parts))
-    .addCommand(backupCommand(parts))
-    .addCommand(sweepCommand(parts))
-    .addCommand(importCommand(parts))
-    .addCommand(exportCommand(parts))
-    .addCommand(tailCommand(parts))
-    .commandsGroup('Knowledge:')
-    .addCommand(crawlCommand(parts))
-    .addCommand(searchCommand(parts))
-    .addCommand(reportCommand(parts))
-    .commandsGroup('Processes, which run until they are stopped:');
-  for (const command of runCommands(parts)) program.addCommand(command);
+    .version(VERSION);
+  if (name === '-V' || name === '--version') return program;
+  const processes = runCommands(parts);
+  const load = new Map(Object.entries({ ...ADMINISTRATION, ...KNOWLEDGE })).get(name ?? '');
+  const called = load === undefined ? processes.find((command) => command.name() === name) : (await load())(parts);
+  if (called !== undefined) return program.addCommand(called);
+  program.commandsGroup('Administration:');
+  for (const load of Object.values(ADMINISTRATION)) program.addCommand((await load())(parts));
+  program.commandsGroup('Knowledge:');
+  for (const load of Object.values(KNOWLEDGE)) program.addCommand((await load())(parts));
+  program.commandsGroup('Processes, which run until they are stopped:');
+  for (const command of processes) program.addCommand(command);
   return program;
 }
 

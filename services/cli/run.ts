@@ -3,12 +3,13 @@ import { promisify } from 'node:util';
 import { redacted } from '#libs/kernel/secrets.ts';
 import type { Variables } from '#libs/platform/config/index.ts';
 
+import type { CliParts } from './command-context.ts';
 import { errorLines } from './errors.ts';
 import { parleyProgram } from './program.ts';
 
 /** Runs the command that the arguments name. Prints a failure to standard error, with exit code 1. */
 export async function runCli(argv: readonly string[], environment: Variables): Promise<void> {
-  const program = parleyProgram({
+  const parts: CliParts = {
     environment,
     print: (text) => void process.stdout.write(text),
     write: promisify((text: string, done: (error?: Error | null) => void) => void process.stdout.write(text, done)),
@@ -16,7 +17,7 @@ export async function runCli(argv: readonly string[], environment: Variables): P
     tell: (line) => printLine(line.replace(/\p{Cc}/gu, '\u{FFFD}')),
     screen: process.stdout.isTTY === true && !environment['NO_COLOR'] ? process.stdout : undefined,
     terminal: process.stderr.isTTY === true ? process.stderr : undefined,
-  });
+  };
 
   // The reader of a pipe, such as `head`, may close it early.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -30,7 +31,7 @@ export async function runCli(argv: readonly string[], environment: Variables): P
   };
   process.on('uncaughtException', end);
   try {
-    await program.parseAsync(argv);
+    await (await parleyProgram(parts, argv[2])).parseAsync(argv);
   } catch (error) {
     printError(error);
     process.exitCode = 1;

@@ -1,6 +1,7 @@
 /** The stores of an installation: named by the environment, running, or started for this command. */
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { EntityId } from '#libs/kernel/ids.ts';
 import { findRunning, openDataFolder } from '#infra/data-folder/index.ts';
 import { backoffMs, StopSequence, pause, silentLog } from '#libs/platform/lifecycle/index.ts';
 import type { Config } from '#libs/platform/config/index.ts';
@@ -11,7 +12,8 @@ import { composeFeatures, type Features } from '#services/features.ts';
 import { refuseLostLog } from '#services/log-check.ts';
 import { start as startProjector } from '#services/projector/role.ts';
 import { startStores, type Stores } from '#services/standalone/stores.ts';
-import { CliError } from './errors.ts';
+import { FIRST_ORGANIZATION } from '#services/first-organization.ts';
+import { CliError, noOrganization } from './errors.ts';
 
 /** Clients of the stores, for one command. */
 export interface Session {
@@ -119,4 +121,14 @@ async function project(platform: Platform, features: Features, config: Config, s
   for (let attempt = 1; !(await features.state.isComplete()) && Date.now() < deadline; attempt++) {
     await pause(backoffMs(attempt, { firstMs: 10, maxMs: 250 }), never);
   }
+}
+
+/** @throws CliError if there is no such organization */
+export async function organizationOf(
+  { features }: Session,
+  options: { readonly organization?: string },
+): Promise<EntityId> {
+  const id = options.organization ?? FIRST_ORGANIZATION;
+  if ((await features.organizations.find(id, id)) !== null) return id;
+  throw new CliError(noOrganization(options));
 }

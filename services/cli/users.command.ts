@@ -5,11 +5,11 @@ import {
   type CliParts,
   inOrganization,
   nameOf,
-  noOrganization,
   ORGANIZATION_OPTION,
   type OrganizationOptions,
   organizationQuery,
 } from './command-context.ts';
+import { noOrganization } from './errors.ts';
 
 interface ChangeOptions extends OrganizationOptions {
   readonly name?: string;

@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 
 import { type Command, CommanderError } from 'commander';
 
+import type { CliParts } from '#services/cli/command-context.ts';
 import { errorLines } from '#services/cli/errors.ts';
 import { parleyProgram } from '#services/cli/program.ts';
 
@@ -25,14 +26,15 @@ export type Environment = Readonly<Record<string, string>>;
 /** Runs a command in this process. */
 export async function runParley(environment: Environment, ...args: string[]): Promise<CommandRun> {
   let [stdout, stderr] = ['', ''];
-  const program = parleyProgram({
+  const parts: CliParts = {
     environment,
     print: (text) => (stdout += text),
     write: async (text) => void (stdout += text),
     tell: (line) => (stderr += `parley: ${line}\n`),
     screen: undefined,
     terminal: undefined,
-  });
+  };
+  const program = await parleyProgram(parts, args[0]);
   for (const command of withSubcommands(program)) {
     command
       .exitOverride()

@@ -4,14 +4,9 @@ import { pipeline } from 'node:stream/promises';
 
 import { Command } from 'commander';
 
-import {
-  type CliParts,
-  ORGANIZATION_OPTION,
-  organizationOf,
-  type OrganizationOptions,
-  withSession,
-} from '../command-context.ts';
+import { type CliParts, ORGANIZATION_OPTION, type OrganizationOptions, withSession } from '../command-context.ts';
 import { CliError, fileProblem, isFileError, isReaderGone, isWriteError } from '../errors.ts';
+import { organizationOf } from '../session.ts';
 import { ChannelExport } from './channel-export.ts';
 
 interface ExportOptions extends OrganizationOptions {

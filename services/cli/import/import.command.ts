@@ -9,14 +9,13 @@ import { parseConfig } from '#libs/platform/config/index.ts';
 import {
   type CliParts,
   ORGANIZATION_OPTION,
-  organizationOf,
   type OrganizationOptions,
   printOne,
   withSession,
 } from '../command-context.ts';
 import { CliError } from '../errors.ts';
 import { progressBar, rateSince } from '../output.ts';
-import type { Session } from '../session.ts';
+import { organizationOf, type Session } from '../session.ts';
 import { BadInput, FORMATS, FORMATS_READ, type ImportFormat, type ImportSource, type Problem } from './import.model.ts';
 import { ImportTarget } from './import-target.ts';
 import { StoreRetry } from './store-retry.ts';

@@ -142,21 +142,29 @@ export function obstacleOf(run: Run): ExternalRejection | null {
 
 /** Calls of a run without a result at the same time. */
 export const MAX_OPEN_CALLS = 100;
+/** Calls of a run in all: the run knows each of them again. */
+export const MAX_CALLS = 500;
 export type CallRejection = ExternalRejection | { readonly reason: 'too_many_calls' };
 
 /** Precedes the post of the call, so that the end of the run ends the call. */
 export function decideCall(run: Run, { id, name }: CalledTool): Decision<RunEvent, CallRejection> {
   const obstacle = obstacleOf(run);
   if (obstacle !== null) return refuse(obstacle);
-  if (run.openCalls.some((one) => one.id === id)) return accept();
-  if (run.openCalls.length >= MAX_OPEN_CALLS) return refuse({ reason: 'too_many_calls' });
+  const { openCalls, endedCalls } = run;
+  if (openCalls.some((one) => one.id === id) || endedCalls.includes(id)) return accept();
+  const isFull = openCalls.length >= MAX_OPEN_CALLS || openCalls.length + endedCalls.length >= MAX_CALLS;
+  if (isFull) return refuse({ reason: 'too_many_calls' });
   return accept({ type: 'ToolCallPosted.v1', data: { callId: id, name } });
 }
 
-/** Follows the post of the result. */
-export function decideResult(run: Run, callId: string): Decision<RunEvent, never> {
+/** Follows the post of the result, or that of the call if the channel has refused it. */
+export function decideCallEnd(
+  run: Run,
+  callId: string,
+  type: 'ToolResultPosted.v1' | 'ToolCallRefused.v1',
+): Decision<RunEvent, never> {
   const isOpen = !hasEnded(run) && run.openCalls.some(({ id }) => id === callId);
-  return isOpen ? accept({ type: 'ToolResultPosted.v1', data: { callId } }) : accept();
+  return isOpen ? accept({ type, data: { callId } }) : accept();
 }
 
 /** The answer becomes the only step of the run. Repeated with the same text, it changes nothing. */

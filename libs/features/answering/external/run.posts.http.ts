@@ -3,6 +3,7 @@ import { z } from 'zod';
 
 import { requireAgent } from '#libs/features/agents/index.ts';
 import { interactionSchema, postInteractionBody } from '#libs/features/channels/index.ts';
+import { derivedId } from '#libs/kernel/ids.ts';
 import { EntityReplies } from '#libs/platform/entity/index.ts';
 import {
   commandContext,
@@ -23,7 +24,14 @@ import { endCalls } from '../run/response.ts';
 import { ChannelRefusal, RunInChannel } from '../run/run.channel.ts';
 import { runSchema } from '../run/run.read.ts';
 import type { CalledTool, Run } from '../run/run.ts';
-import { type CallRejection, decideCall, decideResult, MAX_OPEN_CALLS, obstacleOf } from './run.external.ts';
+import {
+  type CallRejection,
+  decideCall,
+  decideCallEnd,
+  MAX_CALLS,
+  MAX_OPEN_CALLS,
+  obstacleOf,
+} from './run.external.ts';
 import { conflictOf, ownRun } from './run.external.http.ts';
 
 type Answers = Pick<Answering, 'channels' | 'directory' | 'runs'>;
@@ -148,11 +156,16 @@ class RunPosts {
         return ofKnownCall(call, () => this.#channel.update(call, item.sequence, item.update));
       case 'tool_call_result': {
         const posted = await ofKnownCall(call, () => this.#channel.postResult(call, ownMembers(item), more));
-        // The run may have been deleted from the log or ended meanwhile: then nothing is left to record.
-        await this.#runs.update({ ...this.#context }, this.#run.id, (run) => decideResult(run, id));
+        await this.#recordEnd(id, 'ToolResultPosted.v1');
         return posted?.document ?? null;
       }
     }
+  }
+
+  /** The run may have been deleted from the log or ended meanwhile: then nothing is left to record. */
+  async #recordEnd(callId: string, type: Parameters<typeof decideCallEnd>[2]): Promise<void> {
+    const context = { ...this.#context, commandId: derivedId(this.#context.commandId, type) };
+    await this.#runs.update(context, this.#run.id, (run) => decideCallEnd(run, callId, type));
   }
 
   async #postCall(call: CalledTool, item: ToolItem, more: { readonly metadata: Record<string, unknown> }) {
@@ -160,7 +173,10 @@ class RunPosts {
       decideCall(run, call),
     );
     if (!recorded.ok) throw refusalOf(recorded.rejection);
-    const posted = await this.#channel.postCall(call, ownMembers(item), more);
+    const posted = await this.#channel.postCall(call, ownMembers(item), more).catch(async (error: unknown) => {
+      if (error instanceof ChannelRefusal) await this.#recordEnd(call.id, 'ToolCallRefused.v1');
+      throw error;
+    });
     // The end of the run, if it came in between, did not find the call in the channel.
     const now = await this.#runs.inLog(this.#run.organizationId, this.#run.id);
     if (now?.endedAt != null) await endCalls(now, this.#channel);
@@ -185,7 +201,10 @@ async function ofKnownCall<T>({ id }: CalledTool, post: () => Promise<T>): Promi
 function refusalOf(rejection: CallRejection | { readonly reason: 'not_found' }): Error {
   switch (rejection.reason) {
     case 'too_many_calls':
-      return conflict(`A run has at most ${MAX_OPEN_CALLS} calls without a result`, 'too_many_calls');
+      return conflict(
+        `A run has at most ${MAX_OPEN_CALLS} calls without a result, and ${MAX_CALLS} in all`,
+        'too_many_calls',
+      );
     case 'not_found':
       return conflictOf({ reason: 'run_ended' });
     default:

@@ -155,7 +155,7 @@ type RunFacets = { readonly status: string; readonly agent: string; readonly cha
 
 export const runEntity = entity<RunState, RunEvent, RunFacets>({
   category: RUN,
-  version: 6,
+  version: 7,
   codec: runCodec,
   fold: runFold,
   resource: runFields.resource,

@@ -87,6 +87,8 @@ export const runCodec = defineEvents({
   'ToolCallPosted.v1': z.object({ callId: z.string(), name: z.string() }),
   /** The channel shows the result of that call. */
   'ToolResultPosted.v1': z.object({ callId: z.string() }),
+  /** The channel has refused the call, and does not show it. */
+  'ToolCallRefused.v1': z.object({ callId: z.string() }),
   'ToolStepFinished.v1': z.object({ step, callId: z.string(), ...toolOutcome }),
   /** A tool call asks another agent. The run waits for the run `runId`, which is requested next. */
   'QuestionAsked.v1': z.object({
@@ -162,6 +164,8 @@ export type Run = RunRequested &
     readonly missed: readonly Data<'ToolServersMissed.v1'>[];
     /** Tool calls of an external agent whose results the channel does not show. */
     readonly openCalls: readonly CalledTool[];
+    /** Ids of the tool calls of an external agent whose results the channel shows. */
+    readonly endedCalls: readonly string[];
     /** Characters that the outcomes of the steps have as JSON. */
     readonly size: number;
     readonly responseId: string | null;
@@ -200,6 +204,7 @@ function requested(event: StreamEvent<Extract<RunEvent, { type: 'RunRequested.v1
     started: null,
     missed: [],
     openCalls: [],
+    endedCalls: [],
     size: 0,
     responseId: null,
     failure: null,
@@ -226,7 +231,11 @@ function changes(run: Run, { type, data, metadata: { at }, revision }: StreamEve
     case 'ToolCallPosted.v1':
       return { openCalls: [...run.openCalls, { id: data.callId, name: data.name }] };
     case 'ToolResultPosted.v1':
-      return { openCalls: run.openCalls.filter(({ id }) => id !== data.callId) };
+    case 'ToolCallRefused.v1': {
+      const openCalls = run.openCalls.filter(({ id }) => id !== data.callId);
+      if (type === 'ToolCallRefused.v1' || openCalls.length === run.openCalls.length) return { openCalls };
+      return { openCalls, endedCalls: [...run.endedCalls, data.callId] };
+    }
     case 'ToolServersMissed.v1':
       return { missed: [...run.missed, data] };
     case 'ModelStepFinished.v1':
@@ -290,13 +299,6 @@ export const SEPARATOR = '\n\n';
 /** The answer so far: what the model has written in all of its steps. */
 export function answerText({ steps }: Pick<Run, 'steps'>): string {
   return steps.flatMap((one) => (one.kind === 'model' && one.text !== '' ? [one.text] : [])).join(SEPARATOR);
-}
-
-/** An answer that the run does not wait for, or not any longer, is dropped. */
-export function decideAnswer(run: Run, answer: Omit<QuestionAnswered, 'callId'>): Decision<RunEvent, never> {
-  const { question } = run;
-  if (hasEnded(run) || question?.runId !== answer.runId || question.answer !== null) return accept();
-  return accept({ type: 'QuestionAnswered.v1', data: { callId: question.callId, ...answer } });
 }
 
 export function failed(

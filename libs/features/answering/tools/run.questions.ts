@@ -1,6 +1,7 @@
 import { z } from 'zod';
 
 import type { Agent, AgentProfile } from '#libs/features/agents/index.ts';
+import { accept, type Decision } from '#libs/kernel/decider.ts';
 import { admitText } from '#libs/kernel/text.ts';
 import { derivedId, ENTITY_ID, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
@@ -12,11 +13,11 @@ import { MAX_HOPS } from '../decide/invocation.ts';
 import { runEntity, type Runs } from '../run/run.read.ts';
 import {
   answerText,
-  decideAnswer,
   decideCancel,
   hasEnded,
   isWaiting,
   type Question,
+  type QuestionAnswered,
   type QuestionReceived,
   type Run,
   type RunEvent,
@@ -224,4 +225,11 @@ export async function isAwaited({ id, asked }: Run, context: CommandContext, run
   if (asked === null) return true;
   const asker = await runs.current(context, asked.askedBy.runId);
   return asker !== null && !hasEnded(asker) && isWaiting(asker) && asker.question?.runId === id;
+}
+
+/** An answer that the run does not wait for, or not any longer, is dropped. */
+function decideAnswer(run: Run, answer: Omit<QuestionAnswered, 'callId'>): Decision<RunEvent, never> {
+  const { question } = run;
+  if (hasEnded(run) || question?.runId !== answer.runId || question.answer !== null) return accept();
+  return accept({ type: 'QuestionAnswered.v1', data: { callId: question.callId, ...answer } });
 }

@@ -49,6 +49,11 @@ async function updatesIn(channelId: string): Promise<Json[]> {
   const { items } = (await api.call('GET', url)).json;
   return items.filter((one: Json) => one.content_role === 'tool_call_update');
 }
+/** Ids of the calls of a run that wait for a result. */
+async function openCallsOf({ runId }: Asked): Promise<string[]> {
+  const run = await api.documents.api.features.runs.inLog(api.organizationId, runId);
+  return (run?.openCalls ?? []).map(({ id }) => id);
+}
 const rolesIn = async (asked: Asked) => (await api.tree(asked)).map((one) => one.content_role);
 
 describe('a program of an external agent', () => {
@@ -159,6 +164,23 @@ describe('a program of an external agent', () => {
       await eventually(async () => expect(await updatesIn(asked.channelId)).toEqual([]));
       expect(await show(asked, { ...call, tool_call_id: 'call_2' })).toMatchObject({ status: 409 });
     }
+  });
+
+  it('keeps no call open by a request that arrives late, and none that the channel has refused', async () => {
+    const asked = await handedOver();
+    const numbered = (index: number) => ({ ...call, tool_call_id: `call_${index}` });
+    for (let index = 0; index < 3; index++) {
+      const called = await show(asked, numbered(index));
+      await show(asked, { ...result, tool_call_id: `call_${index}` });
+      // As after a timeout, whose request a proxy delivers all the same.
+      expect((await show(asked, numbered(index))).json).toEqual(called.json);
+    }
+    expect(await openCallsOf(asked)).toEqual([]);
+    await api.call('POST', `/api/v1/channels/${asked.channelId}/archive`);
+    for (let index = 3; index < 5; index++) {
+      expect(await show(asked, numbered(index))).toMatchObject({ status: 409, json: { code: 'archived' } });
+    }
+    expect(await openCallsOf(asked)).toEqual([]);
   });
 
   it('shows no call, update or answer of a cancelled run without saying that it was cancelled', async () => {

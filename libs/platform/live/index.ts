@@ -25,7 +25,7 @@ export type { EventContent, EventDescription, EventFrame, LiveValue, LiveValues,
 export { decodeLiveMessage, encodeEvent, encodeHead, encodeValue, joinLines } from './live-message.ts';
 export { EntityEventStream, EventStream } from './event-stream.ts';
 export type { FramesOptions, FrameSource, LiveSource } from './frame-source.ts';
-export type { LiveFrame } from './live-frame.ts';
+export { inOneLine, type LiveFrame } from './live-frame.ts';
 export { LiveNode } from './live-node.ts';
 export type { LiveStream, StreamRef } from './live-stream.ts';
 export type { PublishedHeads } from './live-streams.ts';

@@ -6,6 +6,8 @@ import { payloadOf, textFrame } from '#libs/platform/websocket/index.ts';
 export type FrameFormat = 'websocket' | 'event-stream' | 'typed-event-stream';
 
 const END = Buffer.from('\n\n');
+/** See {@link inOneLine}. */
+const LINE_ENDS = ['\u0085', '\u2028', '\u2029'].map((end) => Buffer.from(end));
 
 /** Frames with one of these flags are sent only to subscribers that include them; see `resume.include`. */
 const OPTIONAL = FRAME_FLAG.nested | FRAME_FLAG.incomplete | FRAME_FLAG.ephemeral;
@@ -47,13 +49,27 @@ export class LiveFrame {
     if (format === 'websocket') return frame;
     const id = this.sequence === null ? '' : `id: ${this.sequence}\n`;
     const type = format === 'typed-event-stream' ? `event: ${frameType(this.json)}\n` : '';
-    // The JSON has no line breaks, so it is one `data` line. A value has no id: the browser keeps that of the last event.
-    return Buffer.concat([Buffer.from(`${id}${type}data: `), payloadOf(frame), END]);
+    const payload = payloadOf(frame);
+    const isLine = !LINE_ENDS.some((end) => payload.includes(end));
+    // One `data` line. A value has no id: the browser keeps that of the last event.
+    return Buffer.concat([
+      Buffer.from(`${id}${type}data: `),
+      isLine ? payload : Buffer.from(inOneLine(payload.toString())),
+      END,
+    ]);
   }
 
   #bare(): Buffer {
     return (this.#withoutData ??= textFrame(withoutData(this.json)));
   }
+}
+
+/**
+ * JSON as one line of an event stream: many readers end lines at these characters too, as `str.splitlines` of Python does. In
+ * JSON they are unescaped in strings only.
+ */
+export function inOneLine(json: string): string {
+  return json.replaceAll(/[\u0085\u2028\u2029]/g, (end) => `\\u${end.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** Frames from the log. */

@@ -9,6 +9,7 @@ import {
   EventStream,
   FRAME_FLAG,
   type Grant,
+  inOneLine,
   type LiveFrame,
   type LiveNode,
   type LiveStream,
@@ -103,5 +104,5 @@ export class TurnStream extends EventStream {
 }
 
 function eventOf(json: string, id: string | null, type = ''): string {
-  return `${id === null ? '' : `id: ${id}\n`}${type}data: ${json}\n\n`;
+  return `${id === null ? '' : `id: ${id}\n`}${type}data: ${inOneLine(json)}\n\n`;
 }

@@ -406,7 +406,10 @@ async function* eventsOf(
 
 function parsedEvent(block: string): ServerEvent {
   const fields = new Map(
-    block.split('\n').map((line) => [line.slice(0, line.indexOf(': ')), line.slice(line.indexOf(': ') + 2)]),
+    // Readers in Python end lines at more characters than the standard does.
+    block
+      .split(/[\n\u0085\u2028\u2029]/)
+      .map((line) => [line.slice(0, line.indexOf(': ')), line.slice(line.indexOf(': ') + 2)]),
   );
   return { id: fields.get('id'), event: fields.get('event'), data: JSON.parse(fields.get('data') ?? '') };
 }
@@ -431,7 +434,7 @@ describe('a streamed prompt', () => {
       says({ text: ['It opens ', 'at nine.'] }),
     );
     const events: ServerEvent[] = [];
-    for await (const event of eventsOf(agent, { prompt: 'When?' })) {
+    for await (const event of eventsOf(agent, { prompt: 'When?\u2028In Bremen?' })) {
       events.push(event);
       // Not of the turn.
       if (shown(event) === 'prompt') await api.post(event.data.channel_id, 'An aside');

@@ -138,20 +138,36 @@ const answer = (description: string, schema = 'Error', headers: string[] = []) =
   content: { 'application/json': { schema: { $ref: `#/components/schemas/${schema}` } } },
 });
 
-export const ERROR_RESPONSES: Readonly<Record<string, ReturnType<typeof answer>>> = {
-  400: answer('The request cannot be read, or its head is ambiguous'),
-  401: answer('No valid API key', 'Error', ['WWW-Authenticate']),
-  403: answer('The API key lacks the scope'),
-  404: answer("Absent, or another organization's"),
-  409: answer('A conflict with another request'),
-  412: answer('`If-Match` does not match'),
-  413: answer('The body is too large'),
-  415: answer('The body is not plain JSON in UTF-8'),
-  422: answer('Validation Error', 'HTTPValidationError'),
-  429: answer('Too many requests', 'Error', ['Retry-After']),
-  431: answer('The headers are too large'),
-  503: answer('A store is unavailable, or not caught up', 'Error', ['Retry-After']),
+/** Error answers by name. Operations refer to them: written out, they were most of the document. */
+export const NAMED_RESPONSES = {
+  BadRequest: answer('The request cannot be read, or its head is ambiguous'),
+  Unauthorized: answer('No valid API key', 'Error', ['WWW-Authenticate']),
+  Forbidden: answer('The API key lacks the scope'),
+  NotFound: answer("Absent, or another organization's"),
+  NotAcceptable: answer('`Accept` does not allow `text/event-stream`'),
+  Conflict: answer('A conflict with another request'),
+  PreconditionFailed: answer('`If-Match` does not match'),
+  ContentTooLarge: answer('The body is too large'),
+  UnsupportedMediaType: answer('The body is not plain JSON in UTF-8'),
+  TooManyRequests: answer('Too many requests', 'Error', ['Retry-After']),
+  RequestHeaderFieldsTooLarge: answer('The headers are too large'),
+  ServiceUnavailable: answer('A store is unavailable, or not caught up', 'Error', ['Retry-After']),
 };
 
-/** For operations that answer with an event stream. */
-export const NO_STREAM_ACCEPTED = answer('`Accept` does not allow `text/event-stream`');
+/** The error answers of every operation, by status, besides `INVALID`. */
+export const ERROR_RESPONSES: Readonly<Record<string, keyof typeof NAMED_RESPONSES>> = {
+  400: 'BadRequest',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'NotFound',
+  409: 'Conflict',
+  412: 'PreconditionFailed',
+  413: 'ContentTooLarge',
+  415: 'UnsupportedMediaType',
+  429: 'TooManyRequests',
+  431: 'RequestHeaderFieldsTooLarge',
+  503: 'ServiceUnavailable',
+};
+
+/** The answer 422, written out in every operation as in the contract, whose readers look for it there. */
+export const INVALID = answer('Validation Error', 'HTTPValidationError');

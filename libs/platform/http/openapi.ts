@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { JSON_TYPE } from './errors.ts';
 import { JsonSchemas, type JsonSchema } from './json-schemas.ts';
 import { openApi30 } from './openapi-30.ts';
-import { ERROR_RESPONSES, ERROR_SCHEMAS, NO_STREAM_ACCEPTED, withDiscriminators } from './openapi-schemas.ts';
+import { ERROR_RESPONSES, ERROR_SCHEMAS, INVALID, NAMED_RESPONSES, withDiscriminators } from './openapi-schemas.ts';
 import type { HttpApp, HttpServerOptions } from './server-options.ts';
 
 declare module 'fastify' {
@@ -74,7 +74,7 @@ function openApiDocument(info: HttpServerOptions['info'], routes: readonly Route
       tags: [...tags].map((name) => ({ name, description: described[name] ?? name })),
       security: [{ ApiKey: [] }],
       paths,
-      components: { securitySchemes: SECURITY, schemas: components },
+      components: { securitySchemes: SECURITY, responses: NAMED_RESPONSES, headers: HEADERS, schemas: components },
     },
     components,
   ) as object;
@@ -151,15 +151,16 @@ function responsesOf(
   schemas: JsonSchemas,
 ): object {
   const own = z.record(z.string(), response).parse(declared ?? {});
-  const headers = isPublic
-    ? COMMON_HEADERS
-    : { ...COMMON_HEADERS, ...(method === 'GET' ? READ_HEADERS : COMMAND_HEADERS) };
+  const names = isPublic ? ['X-Request-Id'] : method === 'GET' ? READ_HEADERS : COMMAND_HEADERS;
+  const headers = Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
   const described = Object.entries(own).map(
     ([status, one]) => [status, { ...responseOf(one, schemas), headers }] as const,
   );
   const streams = described.some(([, { content }]) => content !== undefined && EVENT_STREAM in content);
-  const errors = Object.entries(ERROR_RESPONSES).filter(([status]) => !isPublic || !['401', '403'].includes(status));
-  return Object.fromEntries([...errors, ...(streams ? [['406', NO_STREAM_ACCEPTED]] : []), ...described]);
+  const errors = Object.entries({ ...ERROR_RESPONSES, ...(streams && { 406: 'NotAcceptable' }) })
+    .filter(([status]) => !isPublic || !['401', '403'].includes(status))
+    .map(([status, name]) => [status, { $ref: `#/components/responses/${name}` }]);
+  return Object.fromEntries([...errors, ['422', INVALID], ...described]);
 }
 
 interface ResponseObject {
@@ -184,13 +185,14 @@ function responseOf(declared: z.infer<typeof response>, schemas: JsonSchemas): R
 }
 
 const headerOf = (description: string) => ({ description, schema: { type: 'string' } });
-const COMMON_HEADERS = { 'X-Request-Id': headerOf('Id of the request in the log') };
-const READ_HEADERS = { ETag: headerOf('Revision of the entity, if it has one') };
-const COMMAND_HEADERS = {
-  ...READ_HEADERS,
+const HEADERS = {
+  'X-Request-Id': headerOf('Id of the request in the log'),
+  ETag: headerOf('Revision of the entity, if it has one'),
   'Parley-Position': headerOf('Position of the change, for reads that must include it'),
   'Idempotency-Replayed': headerOf('`true` for the response to an earlier request with the same `Idempotency-Key`'),
 };
+const READ_HEADERS: readonly (keyof typeof HEADERS)[] = ['X-Request-Id', 'ETag'];
+const COMMAND_HEADERS = Object.keys(HEADERS);
 
 function headersOf(method: string): object[] {
   const header = (name: string, description: string, maxLength: number) => ({

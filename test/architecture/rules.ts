@@ -11,7 +11,7 @@ interface Place {
 
 /** Directories of `libs/platform`, lowest layer first. They import only from layers below their own, types included. */
 const PLATFORM_LAYERS: readonly (readonly string[])[] = [
-  ['bounded', 'config', 'lifecycle', 'telemetry', 'files'],
+  ['bounded', 'config', 'lifecycle', 'telemetry', 'files', 'textindex'],
   ['eventstore', 'redis', 'websocket', 'fetch', 'blobs'],
   ['live', 'model', 'mcp', 'streams'],
   ['readmodel'],

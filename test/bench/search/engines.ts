@@ -9,7 +9,7 @@ import MiniSearch from 'minisearch';
 
 import type { FactsLearned } from '#libs/features/knowledge/graph.ts';
 import { GraphIndex } from '#libs/features/knowledge/search/graph-index.ts';
-import { queryWords } from '#libs/features/knowledge/search/tokens.ts';
+import { queryWords } from '#libs/platform/textindex/index.ts';
 
 import type { JudgedQuestion } from './collections.ts';
 

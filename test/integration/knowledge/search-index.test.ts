@@ -17,10 +17,10 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 
 import type { GraphEvent } from '#libs/features/knowledge/graph.ts';
-import { isUnusable } from '#libs/features/knowledge/search/index-file.ts';
+import { isUnusable } from '#libs/platform/textindex/index.ts';
 import type { IndexedEvent } from '#libs/features/knowledge/search/event-writer.ts';
 import { GraphIndex } from '#libs/features/knowledge/search/graph-index.ts';
-import { IndexCache } from '#libs/features/knowledge/search/index-cache.ts';
+import { GraphIndexes } from '#libs/features/knowledge/search/graph-indexes.ts';
 import { rounds } from '#test/support/rounds.ts';
 
 import { edge, learned, node } from './graph-facts.ts';
@@ -539,7 +539,7 @@ describe('a file', () => {
   });
 
   it('stays open with a limited number of others', () => {
-    const indexes = new IndexCache({ folder: join(folder, 'open'), maxOpen: 2, maxBytes: 1e9 });
+    const indexes = new GraphIndexes({ folder: join(folder, 'open'), maxOpen: 2, maxBytes: 1e9 });
     for (const id of ['a', 'b', 'c']) indexes.use(id, (index) => index.write(numbered(events)));
     expect(indexes.measures.count).toBe(2);
     expect(indexes.use('a', (index) => index.progress())).toEqual({ revision: 0, event: 'event-0' });
@@ -548,7 +548,7 @@ describe('a file', () => {
   });
 
   it('counts the pages of it that SQLite keeps in memory', () => {
-    const indexes = new IndexCache({ folder: join(folder, 'pages'), maxOpen: 9, maxBytes: 1_000_000 });
+    const indexes = new GraphIndexes({ folder: join(folder, 'pages'), maxOpen: 9, maxBytes: 1_000_000 });
     for (const id of ['a', 'b', 'c', 'd']) indexes.use(id, (index) => index.write(numbered(events)));
     const size = statSync(join(folder, 'pages', 'a.sqlite')).size;
     expect(size).toBeGreaterThan(300_000);
@@ -559,7 +559,12 @@ describe('a file', () => {
 
   it('of a graph that was deleted is gone, and so are its vectors', () => {
     const of = join(folder, 'deleted');
-    const indexes = new IndexCache({ folder: of, maxOpen: 9, maxBytes: 1e9, vectors: { key: 'm', minSimilarity: 0 } });
+    const indexes = new GraphIndexes({
+      folder: of,
+      maxOpen: 9,
+      maxBytes: 1e9,
+      vectors: { key: 'm', minSimilarity: 0 },
+    });
     for (const id of ['a', 'ab']) {
       indexes.use(id, (index) => index.write(numbered(events)));
       indexes.use(id, (index) => index.missingVectors(1));
@@ -574,7 +579,7 @@ describe('a file', () => {
 
   it('that was not used for 30 days is deleted, unless it is open', () => {
     const of = join(folder, 'unused');
-    const indexes = new IndexCache({ folder: of, maxOpen: 9, maxBytes: 1e9 });
+    const indexes = new GraphIndexes({ folder: of, maxOpen: 9, maxBytes: 1e9 });
     for (const id of ['old', 'new', 'open']) indexes.use(id, (index) => index.write(numbered(events)));
     indexes.close();
     indexes.use('open', (index) => index.progress());

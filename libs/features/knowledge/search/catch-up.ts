@@ -3,11 +3,12 @@ import { streamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { type EventStore, type StoredEvent, textOf } from '#libs/platform/eventstore/index.ts';
 
+import { type SearchThread, UnusableIndex } from '#libs/platform/textindex/index.ts';
+
 import { GRAPH, graphCodec } from '../graph.ts';
 
 import type { IndexedEvent } from './event-writer.ts';
-import { type SearchThread, UnusableIndex } from './thread-client.ts';
-import type { Progress } from './thread-messages.ts';
+import type { Progress, Task } from './thread-messages.ts';
 
 /** Of one transaction. Larger ones write fewer blocks, and keep other graphs of the thread waiting for longer. */
 const PAGE_SIZE = 2_000_000;
@@ -21,7 +22,7 @@ const MAX_RESTARTS = 3;
 
 export interface CatchUpParts {
   readonly store: Pick<EventStore, 'readStream'>;
-  threadOf(graphId: EntityId): SearchThread;
+  threadOf(graphId: EntityId): SearchThread<Task>;
   /** Called with the number of events that an index has been caught up with. */
   onApplied(graphId: EntityId, events: number): void;
 }

@@ -1,8 +1,9 @@
+import type { IndexFile } from '#libs/platform/textindex/index.ts';
+
 /*
  * What a query needs of every fact, in memory: about 40 bytes for each. A cache of the file, which is brought up to date
  * by reading what has changed since its revision, whichever process wrote it.
  */
-import type { IndexFile } from './index-file.ts';
 
 export const NODE = 0;
 export const EDGE = 1;

@@ -1,4 +1,5 @@
-import { inMeanLength, saturated } from './bm25.ts';
+import { inMeanLength, saturated } from '#libs/platform/textindex/index.ts';
+
 import type { TextTotals } from './text-totals.ts';
 
 /**

@@ -1,9 +1,10 @@
+import type { IndexFile, Row } from '#libs/platform/textindex/index.ts';
+
 /*
  * Until when edges are true. An edge ends when one of the facts that state it says so, when an `EdgeEnded` says so, or
  * when a later edge gives its single-valued relation another target; whichever comes first. An edge that is withdrawn no
  * longer ends others.
  */
-import type { IndexFile, Row } from './index-file.ts';
 
 /** The edges of a single-valued relation that are not withdrawn are in the order of `start`, equal ones of `item`. */
 const IN_SLOT = `select item, target, start from item

@@ -6,9 +6,11 @@ import { admitText } from '#libs/kernel/text.ts';
 import { FairSemaphore, pause } from '#libs/platform/lifecycle/index.ts';
 import type { Metrics } from '#libs/platform/telemetry/index.ts';
 
+import type { SearchThread } from '#libs/platform/textindex/index.ts';
+
 import { type EmbeddingEndpoint, EndpointFailure } from './embedding-endpoint.ts';
 import type { MissingVector } from './graph-vectors.ts';
-import type { SearchThread } from './thread-client.ts';
+import type { Task } from './thread-messages.ts';
 
 /** Texts of one request: about 20,000 tokens at most. */
 const BATCH = 32;
@@ -25,7 +27,7 @@ const MIN_CHARACTERS = 250;
 
 export interface EmbedderParts {
   readonly endpoint: EmbeddingEndpoint;
-  threadOf(graphId: EntityId): SearchThread;
+  threadOf(graphId: EntityId): SearchThread<Task>;
   readonly metrics: Pick<Metrics, 'counter'>;
   readonly log: Logger;
 }

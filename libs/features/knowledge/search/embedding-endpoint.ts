@@ -9,8 +9,9 @@ import { type Fetched, type Fetcher, FetchError, retryAfterMs } from '#libs/plat
 import { backoffMs } from '#libs/platform/lifecycle/index.ts';
 import { sentenceOf } from '#libs/platform/model/index.ts';
 
+import { queryWords } from '#libs/platform/textindex/index.ts';
+
 import { vectorsIn } from './embedding-reply.ts';
-import { queryWords } from './tokens.ts';
 
 /** How long a search waits for the vector of its query. The request is not cancelled then: an endpoint may have to load the model first. */
 const QUERY_WAIT_MS = 800;

@@ -1,14 +1,21 @@
 /** Turns the events of a graph into rows of its index. What is written follows from the events alone. */
+import {
+  type IndexFile,
+  nameNumber,
+  nameParts,
+  parseRow,
+  TermWriter,
+  wordsOf,
+} from '#libs/platform/textindex/index.ts';
+
 import { normalized } from '../facts.ts';
 import type { FactsLearned, GraphEvent } from '../graph.ts';
 
 import { EDGE, type Kind, NODE } from './columns.ts';
 import { embeddedText, textKey } from './embedded-text.ts';
+import { counted, FIELDS } from './fields.ts';
 import { recordEndings } from './edge-endings.ts';
 import { descriptionAt, type GraphDescription } from './records.ts';
-import { type IndexFile, parseRow } from './index-file.ts';
-import { counted, FIELDS, TermWriter } from './postings.ts';
-import { nameNumber, nameParts, wordsOf } from './tokens.ts';
 
 /** An event as the writer needs it; null in place of one that an older version does not know. */
 export interface IndexedEvent {
@@ -71,7 +78,7 @@ export function writeEvents(file: IndexFile, events: readonly IndexedEvent[]): v
     const unseen = events.filter(({ revision }) => revision > stored);
     const last = unseen.at(-1);
     if (last === undefined || unseen[0]?.revision !== stored + 1) return;
-    const terms = new TermWriter(file);
+    const terms = new TermWriter(file, Number(file.row('select coalesce(max(row), -1) from fact')?.[0]) + 1);
     let latestMs = Number(file.row('select at from event where revision = ?', stored)?.[0] ?? -Infinity);
     for (const event of unseen) {
       latestMs = Math.max(latestMs, event.atMs);

@@ -1,10 +1,16 @@
-import { inMeanLength, rarityOf, saturated } from './bm25.ts';
+import {
+  type IndexFile,
+  inMeanLength,
+  rarityOf,
+  saturated,
+  type Variant,
+  visitPostings,
+} from '#libs/platform/textindex/index.ts';
+
 import { type Columns, EDGE, type Kind, NODE } from './columns.ts';
+import { countInName, countInPassage, countInSummary } from './fields.ts';
 import { DocumentScores } from './document-scores.ts';
 import { type TextTotals, textTotals } from './text-totals.ts';
-import type { IndexFile } from './index-file.ts';
-import { countInName, countInPassage, countInSummary, visitPostings } from './postings.ts';
-import type { Variant } from './query-terms.ts';
 
 /** Weight of an occurrence, by field. */
 const IN_NAME = 8;

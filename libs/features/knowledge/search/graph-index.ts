@@ -1,5 +1,7 @@
 import { streamRevision } from '#libs/kernel/event.ts';
 
+import { type IndexFile, queryWordCounts, variantsOf } from '#libs/platform/textindex/index.ts';
+
 import { Columns, EDGE, NODE, type Point } from './columns.ts';
 import {
   type FactIds,
@@ -13,13 +15,11 @@ import {
   type SearchResult,
 } from './graph-search.ts';
 import { fused } from './fusion.ts';
+import { openGraphFile } from './graph-file.ts';
 import { GraphVectors, type MissingVector } from './graph-vectors.ts';
-import { IndexFile } from './index-file.ts';
 import { type IndexedEvent, writeEvents } from './event-writer.ts';
-import { variantsOf } from './query-terms.ts';
 import { Ranker, type Rankings } from './ranking.ts';
 import { descriptionAt, isoTime, readById, readEdge, readNode } from './records.ts';
-import { queryWordCounts } from './tokens.ts';
 
 /**
  * The index of one graph: a fold of its events, in a file that other processes may read and write at the same time.
@@ -33,7 +33,7 @@ export class GraphIndex {
 
   /** @param vectors path of their file; null: words alone are compared */
   constructor(path: string, vectors: { readonly path: string; readonly minSimilarity: number } | null = null) {
-    this.#file = new IndexFile(path);
+    this.#file = openGraphFile(path);
     this.#vectors = vectors && new GraphVectors(vectors.path);
     this.#minSimilarity = vectors?.minSimilarity ?? 0;
   }

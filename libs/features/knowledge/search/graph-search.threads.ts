@@ -7,6 +7,8 @@ import type { EmbeddingConfig } from '#libs/platform/config/index.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { FairSemaphore, QueueFull } from '#libs/platform/lifecycle/index.ts';
 
+import { SearchThread, UnusableIndex } from '#libs/platform/textindex/index.ts';
+
 import { CatchUps } from './catch-up.ts';
 import type {
   FactIds,
@@ -22,10 +24,10 @@ import type {
   SearchResult,
 } from './graph-search.ts';
 import { Embeddings, vectorsOf } from './embeddings.ts';
-import { SearchThread, UnusableIndex } from './thread-client.ts';
 import { searchMeasures, type SearchMeasures, type SearchPlatform } from './search-measures.ts';
 import type { Task } from './thread-messages.ts';
 
+const SCRIPT = new URL('./search.thread.ts', import.meta.url);
 const MAX_THREADS = 2;
 /** Of all threads together. */
 const MAX_OPEN = 64;
@@ -54,7 +56,7 @@ export interface ThreadedGraphSearchOptions extends SearchPlatform {
 
 /** Keeps the indexes of graphs in files of this machine, and answers from them in threads of its own. */
 export class ThreadedGraphSearch implements GraphSearch {
-  readonly threads: readonly SearchThread[];
+  readonly threads: readonly SearchThread<Task>[];
   readonly #catchUps: CatchUps;
   readonly #measures: SearchMeasures;
   readonly #turns: FairSemaphore;
@@ -73,7 +75,7 @@ export class ThreadedGraphSearch implements GraphSearch {
     };
     this.threads = Array.from(
       { length: threads },
-      () => new SearchThread(options, (error) => log.error({ err: error }, 'the search thread has died')),
+      () => new SearchThread<Task>(SCRIPT, options, (error) => log.error({ err: error }, 'the search thread has died')),
     );
     this.#measures = searchMeasures(metrics, () => this.threads.map(({ open }) => open));
     const threadOf = (id: EntityId) => this.#threadOf(id);
@@ -173,7 +175,7 @@ export class ThreadedGraphSearch implements GraphSearch {
   }
 
   /** A graph has one thread, so that its file is open once in this process. */
-  #threadOf(graphId: string): SearchThread {
+  #threadOf(graphId: string): SearchThread<Task> {
     let sum = 0;
     for (const character of graphId) sum = (sum * 31 + (character.codePointAt(0) ?? 0)) % 65_537;
     const thread = this.threads[sum % this.threads.length];

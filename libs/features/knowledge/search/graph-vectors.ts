@@ -1,6 +1,7 @@
+import { deleteIndexFile, type IndexFile, isUnusable, parseRow } from '#libs/platform/textindex/index.ts';
+
 import { type Columns, EDGE, NODE, type Point } from './columns.ts';
 import { embeddedText, type FactText } from './embedded-text.ts';
-import { deleteIndexFile, type IndexFile, isUnusable, parseRow } from './index-file.ts';
 import type { Rankings } from './ranking.ts';
 import { VectorFile } from './vector-file.ts';
 import { VectorMemory } from './vector-memory.ts';

@@ -17,9 +17,8 @@ export type {
   Question,
   SearchResult,
 } from './graph-search.ts';
+export { allowedTypos, isStopWord, queryWords, stemOf, typosBetween, wordsOf } from '#libs/platform/textindex/index.ts';
 export { searchRoutes } from './search.http.ts';
-export { allowedTypos, typosBetween } from './query-terms.ts';
-export { isStopWord, queryWords, stemOf, wordsOf } from './tokens.ts';
 
 /** The indexes of this process, which closes them when it ends. */
 export function openGraphSearch(

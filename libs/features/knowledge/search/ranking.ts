@@ -2,11 +2,11 @@
  * Ranks the items of a graph. Everything that a rank depends on is counted as of the point, so that a query as of the past
  * gives what it gave then.
  */
+import { type IndexFile, nameNumber, nameParts } from '#libs/platform/textindex/index.ts';
+
 import { TopItems, bestOfDocuments, type Ranked, type Ranking } from './top-items.ts';
 import { type Columns, EDGE, NODE, type Point } from './columns.ts';
 import { FactScores, type QueryWord, Scratch } from './fact-scores.ts';
-import type { IndexFile } from './index-file.ts';
-import { nameNumber, nameParts } from './tokens.ts';
 
 export type Rankings = readonly [nodes: Ranking, edges: Ranking];
 

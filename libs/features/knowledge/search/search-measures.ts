@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
 
 import type { Metrics } from '#libs/platform/telemetry/index.ts';
-
-import type { OpenMeasures } from './thread-messages.ts';
+import type { OpenMeasures } from '#libs/platform/textindex/index.ts';
 
 export interface SearchPlatform {
   readonly metrics: Metrics;

@@ -1,9 +1,6 @@
-/** Requests to the thread of indexes, and its replies. */
+/** Tasks of the thread of indexes. */
 import type { FactIds, PlannedPoint, PlannedQuestion } from './graph-search.ts';
 import type { IndexedEvent } from './event-writer.ts';
-import type { IndexCacheOptions } from './index-cache.ts';
-
-export type ThreadOptions = IndexCacheOptions;
 
 export type Task = { readonly graphId: string } & (
   | { readonly kind: 'progress' }
@@ -20,22 +17,8 @@ export type Task = { readonly graphId: string } & (
   | { readonly kind: 'add-vectors'; readonly vectors: readonly (readonly [key: string, Float32Array | null])[] }
 );
 
-export type ThreadRequest = (Task & { readonly id: number }) | { readonly kind: 'close' };
-
 /** The last event that an index has; revision -1 for none. */
 export interface Progress {
   readonly revision: number;
   readonly event: string;
-}
-
-export type ThreadReply = { readonly id: number } & (
-  | { readonly value: unknown; readonly open: OpenMeasures }
-  /** The file was damaged or of another version, and is deleted. */
-  | { readonly unusable: string }
-  | { readonly failure: string }
-);
-
-export interface OpenMeasures {
-  readonly count: number;
-  readonly bytes: number;
 }

@@ -3,9 +3,10 @@
  * with that of a query, one after the other, so memory and time have one limit.
  */
 import { withinMemory } from '#libs/platform/config/index.ts';
+import type { IndexFile } from '#libs/platform/textindex/index.ts';
+
 import { TopItems, type Ranked } from './top-items.ts';
 import { type Columns, EDGE, type Point } from './columns.ts';
-import type { IndexFile } from './index-file.ts';
 import type { Rankings } from './ranking.ts';
 import { quantized, type StoredVector, type VectorFile } from './vector-file.ts';
 

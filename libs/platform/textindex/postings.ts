@@ -1,6 +1,6 @@
 /*
- * The rows that a term occurs in, in blocks of the file. A block is a sequence of postings, each a row and a byte of
- * counts: the distance from the row before as a variable-length integer of 7-bit groups, lowest first, then the byte.
+ * The rows that a term occurs in, in blocks of the file. A block is a sequence of postings, each a row and a byte whose
+ * meaning the index defines, such as how often the row has the term: the distance from the row before as a variable-length integer of 7-bit groups, lowest first, then that byte.
  */
 import { crc32 } from 'node:zlib';
 
@@ -9,18 +9,6 @@ import { reversed, stemOf } from './tokens.ts';
 
 /** A block that reaches this size in bytes is followed by another one. It fits into a page of the file. */
 const FULL_BLOCK = 1_000;
-
-/** Fields of a fact, and where their counts are in a byte: 2 bits for names and summaries, 4 for passages. */
-export const FIELDS = { name: { shift: 0, max: 3 }, summary: { shift: 2, max: 3 }, passage: { shift: 4, max: 15 } };
-
-/** Counts another occurrence of a term in a field. */
-export function counted(counts: number, { shift, max }: (typeof FIELDS)['name']): number {
-  return ((counts >> shift) & max) === max ? counts : counts + (1 << shift);
-}
-
-export const countInName = (counts: number): number => counts & 3;
-export const countInSummary = (counts: number): number => (counts >> 2) & 3;
-export const countInPassage = (counts: number): number => counts >> 4;
 
 /** Postings of one term; rows ascend. */
 interface Postings {
@@ -71,9 +59,10 @@ export class TermWriter {
   readonly #words = new Map<string, { readonly rows: number[]; readonly counts: number[] }>();
   #rows: number;
 
-  constructor(file: IndexFile) {
+  /** @param next the first row that the file does not have */
+  constructor(file: IndexFile, next: number) {
     this.#file = file;
-    this.#rows = Number(file.row('select coalesce(max(row), -1) from fact')?.[0]) + 1;
+    this.#rows = next;
   }
 
   /** Rows are numbered from 0 without gaps. */

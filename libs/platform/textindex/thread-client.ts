@@ -2,7 +2,22 @@ import { Worker } from 'node:worker_threads';
 
 import { Fault } from '#libs/kernel/faults.ts';
 
-import type { OpenMeasures, Task, ThreadOptions, ThreadReply, ThreadRequest } from './thread-messages.ts';
+import type { IndexCacheOptions } from './index-cache.ts';
+
+export interface OpenMeasures {
+  readonly count: number;
+  readonly bytes: number;
+}
+
+/** Requests to a thread, whose tasks all may be repeated. */
+export type ThreadRequest<Task> = (Task & { readonly id: number }) | { readonly kind: 'close' };
+
+export type ThreadReply = { readonly id: number } & (
+  | { readonly value: unknown; readonly open: OpenMeasures }
+  /** The file was damaged or of another version, and is deleted. */
+  | { readonly unusable: string }
+  | { readonly failure: string }
+);
 
 /** The file was deleted: the index starts again at the first event. */
 export class UnusableIndex extends Error {
@@ -22,8 +37,9 @@ interface Waiting {
 const NONE_OPEN: OpenMeasures = { count: 0, bytes: 0 };
 
 /** A thread for indexes. It starts with the first task, and again with the first one after it has died. */
-export class SearchThread {
-  readonly #options: ThreadOptions;
+export class SearchThread<Task extends object> {
+  readonly #script: URL;
+  readonly #options: IndexCacheOptions;
   readonly #onDeath: (error: unknown) => void;
   readonly #waiting = new Map<number, Waiting>();
   #worker: Worker | null = null;
@@ -32,7 +48,9 @@ export class SearchThread {
   #lastId = 0;
   open = NONE_OPEN;
 
-  constructor(options: ThreadOptions, onDeath: (error: unknown) => void) {
+  /** @param script serves the tasks, by `serveIndexes`; `options` are its `workerData` */
+  constructor(script: URL, options: IndexCacheOptions, onDeath: (error: unknown) => void) {
+    this.#script = script;
     this.#options = options;
     this.#onDeath = onDeath;
   }
@@ -65,7 +83,7 @@ export class SearchThread {
   }
 
   #start(): Worker {
-    const worker = new Worker(new URL('./search.thread.ts', import.meta.url), {
+    const worker = new Worker(this.#script, {
       workerData: this.#options,
       // Without the flags of a test runner or profiler.
       execArgv: [],
@@ -105,7 +123,7 @@ export class SearchThread {
     for (const { reject } of unanswered) reject(new ThreadEnded('the search thread ended', { cause: failure }));
   }
 
-  #send(request: ThreadRequest): void {
+  #send(request: ThreadRequest<Task>): void {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
     this.#worker?.postMessage(request);
   }

@@ -1,12 +1,9 @@
 /*
- * The file of one graph's index. It follows from the graph's stream alone, so a file that is damaged, or was written by
- * another version, is deleted and built again. Several processes may share it.
+ * The file of one index. It follows from the log alone, so a file that is damaged, or was written by another version, is
+ * deleted and built again. Several processes may share it.
  */
 import { rmSync } from 'node:fs';
 import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqlite';
-
-/** Of the tables, of the words that texts consist of, and of how events become rows. */
-const VERSION = 6;
 
 const PAGE_BYTES = 8_192;
 /** Pages of a file in memory. */
@@ -15,45 +12,21 @@ const MAX_CACHE_BYTES = 16 * 1024 * 1024;
 /** How long a process waits for another one that writes to the file. */
 const BUSY_MS = 5_000;
 
-/*
- * - `fact`: each time that a source stated a node or an edge, in the order of the stream. Rows are never removed: a fact
- *   is visible at revisions from `learnt` to the one before `withdrawn`. `text` is the key of what it is embedded
- *   by, `named` that of a node's name.
- * - `item`: the nodes (kind 0) and edges (kind 1). `slot` names the source node and relation of a single-valued edge,
- *   `start` is its place among the edges of the slot.
- * - `ending`: from `revision` on, the edge is known to be true until `at` (null: without an end).
- * - `described`: what the graph is called from `revision` on.
- * - `posting`: where a term occurs: see `postings.ts`. Terms and blocks are named by the row that they first occur in.
- *   `sum` is the checksum of `data`.
- * Times are in Unix milliseconds.
+/**
+ * What an index stores besides words. `version` covers the tables, the words that texts consist of, and how they become
+ * rows: a file of another version is built again.
  */
-const SCHEMA = `
-  create table progress (revision integer not null, event text not null);
-  insert into progress values (-1, '');
-  create table event (revision integer primary key, at real not null);
-  create table described (revision integer primary key, name text not null, description text);
-  create table item (
-    item integer primary key, uuid text not null unique, kind integer not null, learnt integer not null,
-    valid_at real, ended real, slot text, target text, start real
-  );
-  create index item_slot on item (slot, start, item) where slot is not null;
-  create table document (document integer primary key, id text not null unique, withdrawn_before integer not null);
-  create table origin (origin integer primary key, document integer not null, revision integer not null, name text not null, url text);
-  create table passage (passage integer primary key, text text not null);
-  create table fact (
-    row integer primary key, item integer not null, document integer, origin integer, passage integer,
-    learnt integer not null, withdrawn integer, name_words integer not null, words integer not null, invalid_at real, text blob not null,
-    named integer
-  );
-  create index fact_item on fact (item);
-  create index fact_named on fact (named) where named is not null;
-  create index fact_stated on fact (item, document) where withdrawn is null;
-  create index fact_end on fact (item, invalid_at) where withdrawn is null and invalid_at is not null;
-  create index fact_document on fact (document) where withdrawn is null;
-  create index fact_withdrawn on fact (withdrawn) where withdrawn is not null;
-  create table content (row integer primary key, json text not null);
-  create table ending (item integer not null, revision integer not null, at real, primary key (item, revision)) without rowid;
-  create index ending_revision on ending (revision);
+export interface IndexLayout {
+  readonly version: number;
+  /** Statements of SQL that create the tables. */
+  readonly tables: string;
+}
+
+/*
+ * `posting`: where a term occurs: see `postings.ts`. Terms and blocks are named by the row that they first occur in.
+ * `sum` is the checksum of `data`.
+ */
+const WORDS = `
   create table term (
     id integer primary key, term text not null unique, reversed text not null, stem text not null, first integer not null
   );
@@ -62,7 +35,6 @@ const SCHEMA = `
   create table posting (
     term integer, first integer, last integer not null, data blob not null, sum integer not null, primary key (term, first)
   ) without rowid;
-  pragma user_version = ${VERSION};
 `;
 
 export type Row = readonly SQLOutputValue[];
@@ -73,27 +45,27 @@ export class IndexFile {
   readonly #database: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
 
-  constructor(path: string) {
+  constructor(path: string, layout: IndexLayout) {
     this.path = path;
     this.#database = new DatabaseSync(path, { timeout: BUSY_MS, enableForeignKeyConstraints: false });
     try {
       // Without `fsync` for each transaction: what a power failure takes is applied again.
       this.#database.exec(`pragma page_size = ${PAGE_BYTES}; pragma journal_mode = wal; pragma synchronous = normal`);
       this.#database.exec(`pragma cache_size = -${MAX_CACHE_BYTES / 1_024}; pragma wal_autocheckpoint = 2000`);
-      this.#create();
+      this.#create(layout);
     } catch (error) {
       this.#database.close();
       throw error;
     }
   }
 
-  #create(): void {
-    if (this.#version() === VERSION) return;
+  #create({ version, tables }: IndexLayout): void {
+    if (this.#version() === version) return;
     this.write(() => {
-      if (this.#version() === VERSION) return;
+      if (this.#version() === version) return;
       if (this.#version() !== 0 || this.row('select 1 from sqlite_schema limit 1') !== undefined)
         throw new OtherVersion();
-      this.#database.exec(SCHEMA);
+      this.#database.exec(`${tables} ${WORDS} pragma user_version = ${version};`);
     });
   }
 

@@ -20,9 +20,14 @@ if (serves) withFlags();
 // Without a handler, a signal does not end the first process of a container.
 const stopEarly = (): void => process.exit(0);
 if (serves) for (const signal of STOP_SIGNALS) process.on(signal, stopEarly);
-// Half of the start is the compilation of unchanged files. If the folder is read-only, existing entries are used.
+// Half of the start is the compilation of unchanged files. If the folder is read-only, existing entries are used. Threads
+// and child processes know the folder by the variable alone.
 const { enableCompileCache } = await import('node:module');
-enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/compiled'));
+const compiled = (process.env['NODE_COMPILE_CACHE'] ??= join(
+  import.meta.dirname,
+  '../../node_modules/.cache/compiled',
+));
+enableCompileCache(compiled);
 // After `withFlags`, because loading these modules takes longer than starting Node again.
 const { runCli } = await import('./run.ts');
 await runCli(process.argv, process.env);

@@ -16,6 +16,8 @@ import {
   interactionRoutes,
   messageRoutes,
   reactionRoutes,
+  readMarkerRoutes,
+  ReadMarkers,
 } from '#libs/features/channels/index.ts';
 import { crawlEntity, crawlReactors, crawlRoutes, crawlsModule } from '#libs/features/crawls/index.ts';
 import {
@@ -138,6 +140,7 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
   // 3. Channels.
   const channels = new Channels(core, { users: directory, agents, organizations }, keyChanges);
   const access = new ChannelAccess({ channels, changes: keyChanges });
+  const markers = new ReadMarkers(core, channels);
 
   // 4. Answers of agents.
   const answering = createAnswering(core, {
@@ -209,7 +212,8 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
       messageRoutes(app, channels);
       reactionRoutes(app, channels);
       realtime.routes(app);
-      channelRoutes(app, channels, access);
+      channelRoutes(app, channels, { access, markers });
+      readMarkerRoutes(app, channels, markers);
       knowledge.routes(app);
       documentRoutes(app, { documents, knowledge, media });
       crawlRoutes(app, { crawls, knowledge, fetcher: core.fetcher });

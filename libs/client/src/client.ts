@@ -2,6 +2,7 @@ import createFetchClient, { type Client } from 'openapi-fetch';
 
 import type { paths } from './api.generated.ts';
 import { refusalOf } from './errors.ts';
+import type { ParticipantReadMarker, ReadMarker } from './events.ts';
 import type { Ticket, TicketSource } from './tickets.ts';
 import { ChannelSubscription, type SubscribeOptions } from './subscription.ts';
 import type { WebSocketConstructor } from './websocket.ts';
@@ -43,6 +44,7 @@ export class ParleyClient {
 
   channel(id: string): ChannelHandle {
     return new ChannelHandle(id, {
+      rest: this.rest,
       url: this.#socketUrl(id),
       tickets: this.#options.tickets ?? ((channelId, signal) => this.#fetchTicket(channelId, signal)),
       WebSocket: this.#options.WebSocket,
@@ -65,6 +67,7 @@ export class ParleyClient {
 }
 
 interface ChannelParts {
+  readonly rest: RestClient;
   readonly url: string;
   readonly tickets: TicketSource;
   readonly WebSocket: WebSocketConstructor | undefined;
@@ -72,14 +75,47 @@ interface ChannelParts {
 
 export class ChannelHandle {
   readonly id: string;
-  readonly #parts: ChannelParts;
+  readonly #rest: RestClient;
+  readonly #parts: Omit<ChannelParts, 'rest'>;
 
-  constructor(id: string, parts: ChannelParts) {
+  constructor(id: string, { rest, ...parts }: ChannelParts) {
     this.id = id;
+    this.#rest = rest;
     this.#parts = parts;
   }
 
   subscribe(options: SubscribeOptions = {}): ChannelSubscription {
     return new ChannelSubscription({ channelId: this.id, ...this.#parts }, options);
+  }
+  /**
+   * Moves the read marker of the calling user forward, for all of its devices: the event `readMarker` of their subscriptions.
+   *
+   * @param sequence of the last event that the user has seen
+   * @throws ApiError
+   */
+  async markRead(sequence: number): Promise<ReadMarker> {
+    const params = { path: { id: this.id } };
+    const { data, error, response } = await this.#rest.PUT('/api/v1/channels/{id}/read_marker', {
+      params,
+      body: { sequence },
+    });
+    if (data === undefined) throw refusalOf(response, error);
+    return data;
+  }
+
+  /** How far the calling user has read, and the number of messages after that. @throws ApiError */
+  async readMarker(): Promise<ReadMarker> {
+    const params = { path: { id: this.id } };
+    const { data, error, response } = await this.#rest.GET('/api/v1/channels/{id}/read_marker', { params });
+    if (data === undefined) throw refusalOf(response, error);
+    return data;
+  }
+
+  /** How far each user that takes part has read. @throws ApiError */
+  async readMarkers(): Promise<readonly ParticipantReadMarker[]> {
+    const params = { path: { id: this.id } };
+    const { data, error, response } = await this.#rest.GET('/api/v1/channels/{id}/read_markers', { params });
+    if (data === undefined) throw refusalOf(response, error);
+    return data.items;
   }
 }

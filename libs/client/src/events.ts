@@ -7,6 +7,8 @@ type Schemas = components['schemas'];
 export type Channel = Schemas['Channel'];
 export type Interaction = Schemas['Interaction'];
 export type ChannelParticipant = Schemas['ChannelParticipant'];
+export type ParticipantReadMarker = Schemas['ParticipantReadMarker'];
+export type ReadMarker = Schemas['ReadMarker'];
 
 /** Who did it. */
 export interface EventActor {

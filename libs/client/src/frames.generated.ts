@@ -139,7 +139,7 @@ export interface components {
             after?: number;
             /** @constant */
             frame: "resume";
-            /** @description `nested`: interactions with a parent; `incomplete`: interactions in progress, with deltas of their text; `ephemeral`: typing indicators and updates of running tool calls */
+            /** @description `nested`: interactions with a parent; `incomplete`: interactions in progress, with deltas of their text; `ephemeral`: typing indicators, updates of running tool calls, and moves of the own read marker */
             include?: ("ephemeral" | "nested" | "incomplete")[];
         };
         /** @description The complete draft of an incomplete interaction */

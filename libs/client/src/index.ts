@@ -26,7 +26,9 @@ export {
   type EventData,
   type EventType,
   type Interaction,
+  type ParticipantReadMarker,
   type ReactionChange,
+  type ReadMarker,
 } from './events.ts';
 export {
   ApiError,

@@ -2,7 +2,7 @@ import type { BackoffOptions } from './backoff.ts';
 import type { Acknowledgement, CommandData, CommandType, TypingCommand } from './commands.ts';
 import { CommandError } from './errors.ts';
 import { EventQueue, type QueueLimits } from './event-queue.ts';
-import type { ChannelEvent } from './events.ts';
+import type { ChannelEvent, ReadMarker } from './events.ts';
 import type { Draft, Ephemeral, Step } from './follower.ts';
 import type { Include } from './frames.ts';
 import { Link, type LinkParts, type LinkState } from './link.ts';
@@ -37,6 +37,8 @@ export interface SubscriptionEvents {
   readonly draft: Draft;
   /** Typing, running tool calls; emitted at once. */
   readonly ephemeral: Ephemeral;
+  /** The user of the subscription has read further, on any of its devices; emitted at once. */
+  readonly readMarker: ReadMarker;
   /** After each connection: all events up to `seq` have been received. */
   readonly caughtUp: { readonly seq: number };
   readonly state: SubscriptionState;
@@ -89,7 +91,7 @@ export class ChannelSubscription implements AsyncIterable<ChannelEvent> {
       { ...parts, backoff },
       { after, include, answerWithinMs },
       {
-        wantsValues: () => this.#listeners.has('draft') || this.#listeners.has('ephemeral'),
+        wantsValues: () => (['draft', 'ephemeral', 'readMarker'] as const).some((name) => this.#listeners.has(name)),
         onStep: (step, size) => this.#take(step, size),
         onState: (state) => this.#enter(state),
       },
@@ -224,6 +226,10 @@ export class ChannelSubscription implements AsyncIterable<ChannelEvent> {
       case 'draft':
         return this.#listeners.emit('draft', step.draft);
       case 'ephemeral':
+        // Only the server writes this key, with the form of REST.
+        if (step.ephemeral.key.startsWith('read_marker:')) {
+          this.#listeners.emit('readMarker', step.ephemeral.data as ReadMarker);
+        }
         return this.#listeners.emit('ephemeral', step.ephemeral);
       case 'greeted':
         // The start of a subscription to new events only.

@@ -6,7 +6,7 @@ import { entityKeys, type EntityKeys } from '#libs/platform/readmodel/index.ts';
 export const CHANNEL = 'channel';
 
 /** Raise the version when the shape of what is stored of a channel changes: this rebuilds the read models of all channels. */
-export const CHANNEL_READ_MODEL = { category: CHANNEL, version: 6 } as const;
+export const CHANNEL_READ_MODEL = { category: CHANNEL, version: 7 } as const;
 
 /** Facets that a channel's interactions can be listed by. */
 export type InteractionFacet = 'all' | 'incomplete' | `role=${string}` | `turn=${string}`;
@@ -38,6 +38,13 @@ export function channelKeysOf({ revision }: EntityKeys) {
     deleted: `${prefix}sequences:deleted`,
     /** Sorted set: the sequences of the interactions with a facet, scored by themselves. */
     index: (facet: InteractionFacet) => `${prefix}sequences:${facet}`,
+    /**
+     * Sorted set: the sequences of the complete messages of users and agents that were not deleted, scored by the sequence
+     * of the event that completed them.
+     */
+    messages: `${prefix}messages`,
+    /** Hash: id of a user -> sequence that its last message was completed at; see also {@link joinedField}. */
+    read: `${prefix}read`,
     /** Sorted set: all marks, scored by the sequence of their interaction. */
     marks: `${prefix}marks`,
     /** Sorted set: removed reactions, scored likewise, for reads of the past. */
@@ -46,6 +53,9 @@ export function channelKeysOf({ revision }: EntityKeys) {
     knownMarks: `${prefix}marks:known`,
   } as const;
 }
+
+/** Field in the hash `read`: the sequence at which a user was added to a channel that existed. No id contains a space. */
+export const joinedField = (userId: EntityId): string => `${userId} joined`;
 
 /**
  * Keys of the drafts of a channel, in the channel's slot. They are not part of the read models: drafts are ephemeral.

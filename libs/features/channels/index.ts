@@ -8,6 +8,7 @@ import type { Module } from '#libs/platform/runtime/index.ts';
 import type { Channels } from './channels.ts';
 import { interactionLiveCommands } from './interaction/interaction.http.ts';
 import { reactionLiveCommands } from './reaction/reaction.http.ts';
+import { readMarkerEntity } from './reading/read-marker.read.ts';
 import { channelFrameTypes, channelProjection, publicChannelEvents } from './stream.ts';
 
 export { ChannelAccess } from './access.ts';
@@ -32,13 +33,15 @@ export type { InteractionQueries } from './interaction/reads/queries.ts';
 export { CHANNEL, CHANNEL_READ_MODEL } from './channel.keys.ts';
 export { messageRoutes } from './interaction/message.http.ts';
 export { erasedEvents } from './interaction/reads/past.ts';
+export { readMarkerRoutes } from './reading/read-marker.http.ts';
+export { ReadMarkers } from './reading/read-marker.read.ts';
 export { reactionRoutes } from './reaction/reaction.http.ts';
 export type { Reactor } from './reaction/reaction.ts';
 export { channelFrames, channelProjection } from './stream.ts';
 
 export const channelsModule = {
   name: 'channels',
-  projections: [channelProjection],
+  projections: [channelProjection, readMarkerEntity.projection],
   publicEvents: publicChannelEvents,
   liveEvents: channelFrameTypes,
 } satisfies Module;

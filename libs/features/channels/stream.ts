@@ -3,7 +3,7 @@
  * orders all that happens in it. They are decoded, folded, projected and shown here, each event by the part it belongs to.
  */
 import type { Fold } from '#libs/kernel/decider.ts';
-import type { DomainEvent, StreamEvent } from '#libs/kernel/event.ts';
+import { type DomainEvent, sequenceOf, type StreamEvent } from '#libs/kernel/event.ts';
 import type { CommandHandler } from '#libs/platform/commands/index.ts';
 import { composeCodecs, type EventCodec } from '#libs/platform/eventstore/index.ts';
 import { type EventContent, type EventDescription, publicEvents } from '#libs/platform/live/index.ts';
@@ -14,6 +14,7 @@ import {
   withFrames,
   withHistory,
   type WithHistory,
+  type WriteOperation,
 } from '#libs/platform/readmodel/index.ts';
 
 import { channelEventTypes, channelFrame, channelMessage, channelMessageTypes } from './channel/channel.live.ts';
@@ -29,7 +30,7 @@ import {
 import { type ChannelStream, interactionFold } from './interaction/interaction.ts';
 import { openSequences } from './interaction/reads/past.ts';
 import { interactionWrites, storedInteractions } from './interaction/reads/projection.ts';
-import { CHANNEL_READ_MODEL, channelKeysOf } from './channel.keys.ts';
+import { CHANNEL_READ_MODEL, type ChannelKeys, channelKeysOf, joinedField } from './channel.keys.ts';
 import { reactionEventTypes, reactionFrame } from './reaction/reaction.live.ts';
 import { reactionWrites } from './reaction/reaction.read.ts';
 import { reactionCodec, type ReactionEvent } from './reaction/reaction.ts';
@@ -91,6 +92,7 @@ export const channelFrames: Projection<ChannelStream, ChannelStreamEvent> = with
           ...operations,
           ...interactionWrites(events.filter(isInteractionEvent), before.interactions, owner, channelKeys),
           ...reactionWrites(events.filter(isReactionEvent), channelKeys),
+          ...joinWrites(own.events, channelKeys),
         ],
         lists,
       };
@@ -98,6 +100,15 @@ export const channelFrames: Projection<ChannelStream, ChannelStreamEvent> = with
   },
   frameOf,
 );
+
+/** What a user missed before it was added is not unread. */
+function joinWrites(events: readonly StreamEvent<ChannelEvent>[], { read }: ChannelKeys): WriteOperation[] {
+  return events.flatMap((event): WriteOperation[] => {
+    if (event.type !== 'ParticipantAdded.v1' || event.data.participant.type !== 'authenticated_user') return [];
+    const field = joinedField(event.data.participant.userId);
+    return [{ command: 'HSET', key: read, args: [field, sequenceOf(event.revision)] }];
+  });
+}
 
 function frameOf({
   organizationId,

@@ -37,7 +37,7 @@ export const resumeFrame = z
       .optional()
       .describe(
         '`nested`: interactions with a parent; `incomplete`: interactions in progress, with deltas of their text; ' +
-          '`ephemeral`: typing indicators and updates of running tool calls',
+          '`ephemeral`: typing indicators, updates of running tool calls, and moves of the own read marker',
       ),
   })
   .meta({

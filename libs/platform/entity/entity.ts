@@ -44,6 +44,8 @@ export interface EntityDeclaration<State extends AnyState, E extends DomainEvent
   readonly isEnded?: (entity: EntityOf<State>) => boolean;
   /** Facets by which entities of all organizations are found; see {@link Entities.lookedUp}. Default: none. */
   readonly lookUps?: (entity: EntityOf<State>) => Facets;
+  /** False for entities that are read by their ids alone: no list holds them. Default: true. */
+  readonly isListed?: boolean;
   /** The entities are organizations: each belongs to itself, and one list holds all of them. Default: false. */
   readonly isTenant?: boolean;
 }
@@ -86,6 +88,7 @@ export function entity<State extends AnyState, E extends DomainEvent, F extends 
     frame,
     lookUps,
     isEnded = () => false,
+    isListed = true,
     isTenant = false,
   } = declaration;
   const jsons = new WeakMap<EntityOf<State>, string>();
@@ -113,11 +116,13 @@ export function entity<State extends AnyState, E extends DomainEvent, F extends 
         };
       }
       const document = encodeDocument(entity.changedRevision, json(entity));
+      const operations = [{ command: 'SET', key: keys.document, args: [document] }] as const;
+      if (!isListed) return { operations, lists: [] };
       const lists = [{ owner, member, facets: [ALL, ...facetNames(facets(entity))], revision }];
       if (lookUps !== undefined) {
         lists.push({ owner: ALL_ORGANIZATIONS, member, facets: facetNames(lookUps(entity)), revision });
       }
-      return { operations: [{ command: 'SET', key: keys.document, args: [document] }], lists };
+      return { operations, lists };
     },
   };
   return {

@@ -4,8 +4,8 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { FunctionLibrary, type RedisClient } from '#libs/platform/redis/index.ts';
 
 import { FRAME_FLAG, type LiveValue, type LiveValues } from './frames.ts';
-import { encodeValue } from './live-message.ts';
-import { ephemeralKeys } from './live.keys.ts';
+import { encodeUserValue, encodeValue } from './live-message.ts';
+import { channelTopic, ephemeralKeys } from './live.keys.ts';
 
 interface EphemeralValue {
   readonly name: string;
@@ -134,4 +134,21 @@ export class EphemeralValues implements LiveValues {
 /** The JSON of a frame before and after its `n`, which Redis may choose. */
 function frameAroundN(key: string, dataJson: string, ttlMs: number): [beforeN: string, afterN: string] {
   return [`{"frame":"ephemeral","key":${JSON.stringify(key)},"n":`, `,"data":${dataJson},"ttl_ms":${ttlMs}}`];
+}
+
+/**
+ * Sends a value of a channel to the subscribers of one user. Nothing stores it, and a subscriber may miss it.
+ *
+ * @param value.json JSON text on one line
+ * @throws `Fault` `store_unavailable`
+ */
+export async function sendToUser(
+  redis: RedisClient,
+  to: { readonly organizationId: EntityId; readonly channelId: EntityId; readonly userId: EntityId },
+  value: { readonly key: string; readonly n: number; readonly json: string; readonly ttlMs: number },
+): Promise<void> {
+  const topic = channelTopic(to.organizationId, to.channelId);
+  const [beforeN, afterN] = frameAroundN(value.key, value.json, value.ttlMs);
+  const frame = { flags: FRAME_FLAG.ephemeral, json: `${beforeN}${value.n}${afterN}` };
+  await redis.send(topic, (node) => node.spublish(topic, encodeUserValue(to.userId, frame)));
 }

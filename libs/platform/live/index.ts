@@ -9,7 +9,7 @@ export {
 } from './access.ts';
 export { CLOSE, type CloseCode } from './close-codes.ts';
 export { endsOf } from './entity-watch.ts';
-export { EphemeralValues } from './ephemeral-values.ts';
+export { EphemeralValues, sendToUser } from './ephemeral-values.ts';
 export {
   deltaJson,
   draftKey,

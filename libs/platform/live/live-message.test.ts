@@ -3,7 +3,15 @@ import { describe, expect, it } from 'vitest';
 
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
 
-import { decodeLiveMessage, encodeEvent, encodeHead, encodeValue, joinLines, type LiveItem } from './live-message.ts';
+import {
+  decodeLiveMessage,
+  encodeEvent,
+  encodeHead,
+  encodeUserValue,
+  encodeValue,
+  joinLines,
+  type LiveItem,
+} from './live-message.ts';
 
 const sequence = fc.integer({ min: 1, max: 2 ** 40 }).map((one) => sequenceOf(streamRevision(one - 1)));
 const flags = fc.integer({ min: 0, max: 15 });
@@ -14,6 +22,12 @@ const item: fc.Arbitrary<LiveItem> = fc.oneof(
   fc.record({ kind: fc.constant('event' as const), sequence, flags, json: json.map((text) => Buffer.from(text)) }),
   fc.record({ kind: fc.constant('head' as const), sequence }),
   fc.record({ kind: fc.constant('value' as const), flags, key, json: json.map((text) => Buffer.from(text)) }),
+  fc.record({
+    kind: fc.constant('user value' as const),
+    userId: fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/),
+    flags,
+    json: json.map((text) => Buffer.from(text)),
+  }),
 );
 
 function encode(one: LiveItem): string {
@@ -24,6 +38,8 @@ function encode(one: LiveItem): string {
       return encodeHead(one.sequence);
     case 'value':
       return encodeValue({ ...one, json: one.json.toString() });
+    case 'user value':
+      return encodeUserValue(one.userId, { ...one, json: one.json.toString() });
   }
 }
 
@@ -45,6 +61,7 @@ describe('a message on a topic', () => {
 
   it.each(['', 'a b', 'a\nb'])('refuses a key that would break its line: %j', (wrong) => {
     expect(() => encodeValue({ flags: 4, key: wrong, json: '{}' })).toThrow(TypeError);
+    expect(() => encodeUserValue(wrong, { flags: 4, json: '{}' })).toThrow(TypeError);
   });
 
   it.each([

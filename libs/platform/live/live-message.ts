@@ -4,18 +4,21 @@
  *   E <sequence> <flags> <json>   the frame of a durable event
  *   H <sequence>                  head notice: the read model has reached this sequence; nodes fill gaps from the log
  *   X <flags> <key> <json>        a value that is not durable; a newer one with the same `key` replaces it
+ *   U <user id> <flags> <json>    a value for the subscribers of one user
  *
  * JSON has no raw line breaks. Processes of several versions may share a topic: lines of an unknown form are skipped,
  * and a sequence that is missed because of that is read from the log.
  */
 import type { ChannelSequence } from '#libs/kernel/event.ts';
+import { ENTITY_ID } from '#libs/kernel/ids.ts';
 
 import type { EventFrame } from './frames.ts';
 
 export type LiveItem =
   | { readonly kind: 'event'; readonly sequence: ChannelSequence; readonly flags: number; readonly json: Buffer }
   | { readonly kind: 'head'; readonly sequence: ChannelSequence }
-  | { readonly kind: 'value'; readonly flags: number; readonly key: string; readonly json: Buffer };
+  | { readonly kind: 'value'; readonly flags: number; readonly key: string; readonly json: Buffer }
+  | { readonly kind: 'user value'; readonly userId: string; readonly flags: number; readonly json: Buffer };
 
 export function encodeEvent({ sequence, flags, json }: EventFrame): string {
   return `E ${sequence} ${flags} ${json}`;
@@ -32,6 +35,12 @@ export function encodeHead(sequence: ChannelSequence): string {
 export function encodeValue({ flags, key, json }: { flags: number; key: string; json: string }): string {
   if (/\s/.test(key) || key === '') throw new TypeError(`not a key of a live value: ${JSON.stringify(key)}`);
   return `X ${flags} ${key} ${json}`;
+}
+
+/** @param userId must have no spaces and no line breaks. @param value.json must be on one line */
+export function encodeUserValue(userId: string, { flags, json }: { flags: number; json: string }): string {
+  if (!ENTITY_ID.test(userId)) throw new TypeError(`not the id of a user: ${JSON.stringify(userId)}`);
+  return `U ${userId} ${flags} ${json}`;
 }
 
 export function joinLines(lines: readonly string[]): string {
@@ -72,6 +81,11 @@ function decodeLine(line: Buffer): LiveItem | null {
       const [[flagsText = '', key = ''], json] = split(line.subarray(2), 2);
       const flags = numberIn(flagsText);
       return flags === null || key === '' || json === null ? null : { kind: 'value', flags, key, json };
+    }
+    case 'U': {
+      const [[userId = '', flagsText = ''], json] = split(line.subarray(2), 2);
+      const flags = numberIn(flagsText);
+      return flags === null || userId === '' || json === null ? null : { kind: 'user value', userId, flags, json };
     }
     default:
       return null;

@@ -14,7 +14,7 @@ import type { FrameMemory } from './frame-memory.ts';
 import type { FrameSource, LiveSource } from './frame-source.ts';
 import { CLOSE } from './close-codes.ts';
 import { replay, type ReplayedStream, type ReplaySource } from './replay.ts';
-import type { Subscriber } from './subscriber.ts';
+import { LOSSY_BYTES, type Subscriber } from './subscriber.ts';
 import { ValueCatchUp } from './value-catch-up.ts';
 
 export interface StreamRef {
@@ -242,6 +242,8 @@ export class LiveStream implements ReplayedStream {
       if (item.kind === 'head') this.#events.announce(item.sequence);
       else if (item.kind === 'event') {
         if (item.sequence > this.head) this.#events.put(new LiveFrame(item.sequence, item.flags, item.json));
+      } else if (item.kind === 'user value') {
+        this.#sendToUser(item.userId, new LiveFrame(null, item.flags, item.json));
       } else if (this.#fanOut.size > 0) {
         const frame = new LiveFrame(null, item.flags, item.json);
         this.#values.observe(frame);
@@ -249,6 +251,16 @@ export class LiveStream implements ReplayedStream {
       }
     }
     if (this.#events.hasGap) this.#fillSoon();
+  }
+
+  /** Also to subscribers that replay: what their clients have read may be older. */
+  #sendToUser(userId: EntityId, frame: LiveFrame): void {
+    for (const subscriber of this.subscribers()) {
+      const { grant, unsentBytes } = subscriber;
+      const isOfUser = grant.principalType === 'user' && grant.principalId === userId;
+      const bytes = isOfUser && unsentBytes <= LOSSY_BYTES ? subscriber.encode([frame]) : null;
+      if (bytes !== null) subscriber.write(bytes);
+    }
   }
 
   #fillSoon(pauseMs = GRACE_MS): void {

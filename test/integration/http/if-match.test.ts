@@ -112,6 +112,7 @@ function changesOfChannel(): Change[] {
     { operation: 'pinInteraction', method: 'PUT', url: `${one}/pin` },
     { operation: 'unpinInteraction', method: 'DELETE', url: `${one}/pin` },
     { operation: 'deleteInteraction', method: 'DELETE', url: one },
+    { operation: 'moveReadMarker', method: 'PUT', url: `${at}/read_marker`, body: { sequence: 1 } },
     { operation: 'updateChannel', method: 'PATCH', url: at, body: { name: 'b' } },
     { operation: 'addChannelParticipant', method: 'POST', url: `${at}/participants`, body: { type: 'external_agent' } },
     { operation: 'removeChannelParticipant', method: 'DELETE', url: `${at}/participants/${participant}` },

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
+import type { EntityId } from '#libs/kernel/ids.ts';
 import { EntityReplies, type RejectionErrors } from '#libs/platform/entity/index.ts';
 import {
   commandContext,
@@ -20,6 +21,8 @@ import {
   sendPage,
 } from '#libs/platform/http/index.ts';
 
+import { readerOfList, withMarker } from '../reading/read-marker.http.ts';
+import type { ReadMarkers } from '../reading/read-marker.read.ts';
 import type { ChannelAccess } from '../access.ts';
 import type { ChannelResult, Channels } from '../channels.ts';
 import { channelToCreate, participantToAdd } from './channel.requests.ts';
@@ -40,6 +43,7 @@ import {
 import { MAX_PARTICIPANTS, MAX_PARTICIPANTS_BYTES, MAX_PINNED, type ChannelRejection } from './channel.ts';
 
 type Access = Pick<ChannelAccess, 'admits' | 'admitted'>;
+type Markers = Pick<ReadMarkers, 'of'>;
 
 const { reads, writes } = routesTagged('channels');
 const response = { 200: channelSchema };
@@ -72,14 +76,19 @@ export function sendChannel(
 }
 
 /** Declares the routes of channels and their participants: reads first, then commands. */
-export function channelRoutes(app: HttpApp, channels: Channels, access: Access): void {
-  readRoutes(app, channels, access);
+export function channelRoutes(
+  app: HttpApp,
+  channels: Channels,
+  { access, markers }: { readonly access: Access; readonly markers: Markers },
+): void {
+  listRoute(app, channels, access, markers);
+  readRoute(app, channels);
   commandRoutes(app, channels, access);
   participantListRoute(app, channels);
   participantRoutes(app, channels);
 }
 
-function readRoutes(app: HttpApp, channels: Channels, access: Access): void {
+function listRoute(app: HttpApp, channels: Channels, access: Access, markers: Markers): void {
   app.get(
     '/api/v1/channels',
     reads(
@@ -92,10 +101,13 @@ function readRoutes(app: HttpApp, channels: Channels, access: Access): void {
       OF_CALLER,
     ),
     async (request, reply) => {
-      const { size: _size, page: _page, cursor: _cursor, is_owner: isOwner, ...query } = request.query;
+      const { size: _size, page: _page, cursor: _cursor, is_owner: isOwner, ...given } = request.query;
+      const { include_unread: includesUnread, ...query } = given;
       const { principal } = request;
+      const reader = includesUnread ? readerOfList(principal, query.participant) : null;
       // A member's list: the read model names candidates, and each is admitted by the log.
       const own = principal.isMember ? [principal.principalId] : [];
+      if (reader !== null) own.push(reader);
       const participant = [...new Set([...own, ...(query.participant === undefined ? [] : [query.participant])])];
       const page = openPage(request, request.query, { ...query, participant, is_owner: isOwner });
       // An organization can read only channels that it owns.
@@ -109,13 +121,20 @@ function readRoutes(app: HttpApp, channels: Channels, access: Access): void {
       };
       const found = await channels.list(principal.organizationId, filter, page);
       const admitted = principal.isMember ? await access.admitted(principal, found.ids) : null;
-      const items = found.documents
-        .filter((_, index) => admitted?.has(found.ids[index] ?? '') ?? true)
-        .map((document) => document.json);
-      return sendPage(reply, items, page.meta(found));
+      const isShown = (id: EntityId): boolean => admitted?.has(id) ?? true;
+      const items = found.documents.filter((_, index) => isShown(found.ids[index] ?? '')).map(({ json }) => json);
+      if (reader === null) return sendPage(reply, items, page.meta(found));
+      const read = await markers.of(principal.organizationId, reader, found.ids.filter(isShown));
+      return sendPage(
+        reply,
+        items.map((json, index) => withMarker(json, read[index])),
+        page.meta(found),
+      );
     },
   );
+}
 
+function readRoute(app: HttpApp, channels: Channels): void {
   app.get(
     '/api/v1/channels/:id',
     reads(

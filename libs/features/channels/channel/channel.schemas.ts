@@ -87,6 +87,30 @@ export const participantSchema = z
   ])
   .meta({ id: 'ChannelParticipant' });
 
+export const shownMarker = z
+  .object({
+    user_id: z.string(),
+    sequence: z
+      .int()
+      .min(0)
+      .describe(
+        'Sequence of the channel up to which the user has read: that of its marker or of its last message, whichever is higher. Where `unread_count` is shown, also that of its joining',
+      ),
+    moved_at: shownTime().nullable().describe('When the marker was last moved; null if it never was'),
+  })
+  .meta({ id: 'ParticipantReadMarker' });
+
+export const readMarkerSchema = z
+  .object({
+    channel_id: z.string(),
+    ...shownMarker.shape,
+    unread_count: z
+      .int()
+      .min(0)
+      .describe('Messages of other users and of agents that were complete after the sequence, without deleted ones'),
+  })
+  .meta({ id: 'ReadMarker' });
+
 export const channelSchema = z
   .object({
     id: z.string(),
@@ -115,6 +139,7 @@ export const channelSchema = z
       )
       .optional()
       .describe('In the order in which they were pinned. Absent if nothing ever was'),
+    read_marker: readMarkerSchema.optional().describe('In lists with `include_unread`'),
   })
   .meta({ id: 'Channel' });
 
@@ -196,6 +221,11 @@ export const listChannelsQuery = z.object({
   agent: idReference({ description: 'Only channels with this agent as a participant' }).optional(),
   participant: idReference({ description: 'Only channels in which this user takes part' }).optional(),
   parent_channel_id: idReference({ description: 'Only threads of this channel' }).optional(),
+  include_unread: queryBoolean({
+    default: false,
+    description:
+      'Adds `read_marker` of the calling user, and lists only channels in which it takes part. For a key that may act as the user of `participant`: of that user',
+  }),
   is_owner: queryBoolean({ description: 'Only channels that the organization owns, or does not own' }).optional(),
   archived: queryBoolean({ default: false, description: 'Lists archived channels instead of open ones' }),
 });

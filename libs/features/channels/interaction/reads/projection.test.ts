@@ -70,3 +70,31 @@ test.each([
     expect([...members]).toEqual([]);
   },
 );
+
+const deleted: InteractionEvent = {
+  type: 'InteractionDeleted.v1',
+  data: {
+    sequence: 2,
+    interaction: {
+      participant: { type: 'agent' },
+      content: [],
+      contentRole: 'agent_response',
+      metadata: null,
+      invocationConfig: null,
+      turnId: 'turn',
+      spanId: 'span',
+      parentSpanId: null,
+      organizationApplication: null,
+      createdAt: '2026-01-01T00:00:00.000Z',
+    },
+  },
+};
+
+test('an interaction that was begun, completed and deleted in one run, as after a rebuild, stays deleted', () => {
+  const keys = channelKeys(owner.organizationId, owner.channelId);
+  const events = [at(1, begun), at(2, completed), at(3, deleted)];
+  const writes = interactionWrites(events, interactionFold.initialState, owner, keys);
+  const documents = writes.filter(({ key, args }) => key === keys.documents && args[0] === 2);
+  expect(JSON.parse(String(documents.at(-1)?.args[1]))).toHaveProperty('deleted_at');
+  expect(writes.filter(({ key }) => key === keys.messages).at(-1)).toMatchObject({ command: 'ZREM', args: [2] });
+});

@@ -1,4 +1,4 @@
-import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
+import { type ChannelSequence, sequenceOf, type StreamEvent } from '#libs/kernel/event.ts';
 import { revisionMember, type StoredState, type WriteOperation } from '#libs/platform/readmodel/index.ts';
 
 import {
@@ -40,19 +40,32 @@ export function interactionWrites(
 ): WriteOperation[] {
   const touched = new Map<ChannelSequence, Touched>();
   const operations: WriteOperation[] = [];
+  const read = new Map<string, ChannelSequence>();
+  const write = (one: Touched): void => {
+    operations.push(...(one.after.complete ? completedWrites(one, keys, owner) : openWrites(one, keys, owner)));
+    if (one.event !== null && one.after.complete) noteReader(read, one.after, sequenceOf(one.event.revision));
+  };
   for (const event of events) {
     if (event.type === 'InteractionPosted.v1') {
       const interaction = posted(event);
       const { sequence } = interaction;
       operations.push(...indexWrites(interaction, keys));
       operations.push({ command: 'HSET', key: keys.documents, args: [sequence, postedJson(event, owner)] });
-      if (!interaction.complete) touched.set(sequence, { after: opened(interaction), event: null, stored: null });
+      if (interaction.complete) {
+        operations.push(...messageWrites(interaction, sequence, keys));
+        noteReader(read, interaction, sequence);
+      } else touched.set(sequence, { after: opened(interaction), event: null, stored: null });
     } else if (isSuperseding(event)) {
-      const { sequence } = event.data;
+      const sequence = event.data.sequence as ChannelSequence;
+      // The interaction is complete, maybe since an earlier event of the run, whose writes come first.
+      const known = touched.get(sequence);
+      if (known !== undefined) write(known);
+      touched.delete(sequence);
       operations.push({ command: 'HSET', key: keys.documents, args: [sequence, supersededJson(event, owner)] });
       operations.push({ command: 'ZADD', key: keys.changes, args: [sequence, revisionMember(event.revision)] });
       if (event.type === 'InteractionDeleted.v1') {
         operations.push({ command: 'ZADD', key: keys.deleted, args: [sequence, sequence] });
+        operations.push({ command: 'ZREM', key: keys.messages, args: [sequence] });
       }
     } else {
       const sequence = event.data.sequence as ChannelSequence;
@@ -63,9 +76,8 @@ export function interactionWrites(
       operations.push({ command: 'ZADD', key: keys.changes, args: [sequence, revisionMember(event.revision)] });
     }
   }
-  for (const one of touched.values()) {
-    operations.push(...(one.after.complete ? completedWrites(one, keys, owner) : openWrites(one, keys, owner)));
-  }
+  for (const one of touched.values()) write(one);
+  for (const [id, sequence] of read) operations.push({ command: 'HSET', key: keys.read, args: [id, sequence] });
   return operations;
 }
 
@@ -114,6 +126,7 @@ function completedWrites({ after, event }: Touched, keys: ChannelKeys, owner: Ow
       key: keys.documents,
       args: [sequence, event ? changedJson(after, event, owner) : openJson(after, owner)],
     },
+    ...messageWrites(after, event === null ? sequence : sequenceOf(event.revision), keys),
     // An interaction posted and completed in one run may be in Redis from before a rebuild.
     { command: 'DEL', key: keys.open(sequence), args: [] },
     { command: 'ZREM', key: keys.index('incomplete'), args: [sequence] },
@@ -121,6 +134,27 @@ function completedWrites({ after, event }: Touched, keys: ChannelKeys, owner: Ow
     { command: 'DEL', key: `${drafts.textPrefix}${sequence}`, args: [] },
     { command: 'HDEL', key: drafts.lengths, args: [sequence] },
   ];
+}
+
+/** @param at sequence of the event that completed the interaction: a user that has read up to there has seen it */
+function messageWrites(
+  { contentRole, sequence }: Pick<Interaction, 'contentRole' | 'sequence'>,
+  at: ChannelSequence,
+  keys: ChannelKeys,
+): WriteOperation[] {
+  const isMessage = contentRole === 'user_message' || contentRole === 'agent_response';
+  return isMessage ? [{ command: 'ZADD', key: keys.messages, args: [at, sequence] }] : [];
+}
+
+/** The sender, if it is a user, has read everything up to its own interaction. */
+function noteReader(
+  read: Map<string, ChannelSequence>,
+  { participant }: Pick<Interaction, 'participant'>,
+  at: ChannelSequence,
+): void {
+  const { type, user_id: id } = participant;
+  if (type !== 'authenticated_user' || typeof id !== 'string') return;
+  read.set(id, Math.max(at, read.get(id) ?? 0) as ChannelSequence);
 }
 
 /** The entries of a new interaction in the indexes of facets, spans and the tree. */

@@ -32,7 +32,7 @@ export function decodeText(bytes: Uint8Array, contentType: string | null): Decod
   const first = decodeAs(bytes, declared);
   const isDoubtful = first === null || !MULTI_BYTE.test(declared) || first.text.includes(REPLACEMENT);
   if (isDoubtful && isUtf8(bytes)) return { text: new TextDecoder().decode(bytes), charset: 'UTF-8' };
-  const isEscaped = declared === 'UTF-8' && ESCAPED_JAPANESE.test(first?.text ?? '');
+  const isEscaped = declared === 'UTF-8' && first?.text.includes('\x1B') && ESCAPED_JAPANESE.test(first.text);
   if (first !== null && !isEscaped && !isGarbled(first.text)) return first;
   const ownDeclaration = sniffEncoding(bytes, { defaultEncoding: 'windows-1252' });
   const stated = ownDeclaration === 'windows-1252' ? null : ownDeclaration;

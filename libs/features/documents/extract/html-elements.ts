@@ -1,6 +1,5 @@
 /** The meaning of elements of HTML for readable text. */
 
-export const VOID = 1;
 /** Starts and ends a block of text. */
 export const BLOCK = 2;
 /** Holds no readable text. */
@@ -16,7 +15,6 @@ function flag(names: string, flags: number): void {
   for (const name of names.split(' ')) FLAGS.set(name, (FLAGS.get(name) ?? 0) | flags);
 }
 
-flag('area base basefont br col embed frame hr img input link meta param source track wbr', VOID);
 flag('address article aside blockquote body center dd details dialog dir div dl dt fieldset figcaption figure', BLOCK);
 flag('footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol optgroup option p pre', BLOCK);
 flag('search section summary table caption tbody td tfoot th thead tr ul', BLOCK);
@@ -63,6 +61,10 @@ const ASIDE_ANYWHERE = new Set(
     ' ',
   ),
 );
+/** Words of a name that say how an element is built, and not what it is. */
+const BUILDING = new Set(
+  'container wrapper wrap inner outer section block box area list widget component row'.split(' '),
+);
 /** Words before a name that make it one of a layout with that part. */
 const LAYOUT = /^(?:has|with|without|no|is|not|show|hide|open|page|layout|main|content|js|body|single|left|right)$/;
 
@@ -73,10 +75,7 @@ function isAsideWord(name: string): boolean {
     .replace(/([a-z])([A-Z])/g, '$1-$2')
     .toLowerCase()
     .split(/[-_]+/);
-  const last = words.findLast(
-    (word) =>
-      !/^(?:\d+|container|wrapper|wrap|inner|outer|section|block|box|area|list|widget|component|row)$/.test(word),
-  );
+  const last = words.findLast((word) => !BUILDING.has(word) && !/^\d+$/.test(word));
   const isAside = (last !== undefined && ASIDE_WORDS.has(last)) || words.some((word) => ASIDE_ANYWHERE.has(word));
   return isAside && !words.some((word) => LAYOUT.test(word));
 }
@@ -92,7 +91,7 @@ const POSTS = new Set(
 export const NAMES_ASIDE = 1;
 export const NAMES_POST = 2;
 
-/** Sites use the same classes in all of their pages. */
+/** Sites use the same names, and combine them in the same few ways, in all of their pages. */
 const known = new Map<string, number>();
 const MAX_KNOWN = 20_000;
 
@@ -100,15 +99,18 @@ const MAX_KNOWN = 20_000;
  * The meaning of the words of a `class` or an `id`: NAMES_ASIDE stands beside the content, NAMES_POST is the text of
  * a post.
  */
-export function meaningOf(names: string): number {
+export function meaningOf(names = ''): number {
+  if (names === '') return 0;
   const found = known.get(names);
   if (found !== undefined) return found;
-  let meaning = 0;
-  for (const name of names.split(/\s+/)) {
-    if (ASIDE_NAMES.has(name) || isAsideWord(name)) meaning |= NAMES_ASIDE;
-    if (POSTS.has(name.toLowerCase())) meaning |= NAMES_POST;
-  }
+  const words = names.split(/\s+/);
+  const meaning = words.length > 1 ? words.reduce((all, word) => all | meaningOf(word), 0) : meaningOfName(names);
   if (known.size >= MAX_KNOWN) known.clear();
   if (names.length < 500) known.set(names, meaning);
   return meaning;
+}
+
+function meaningOfName(name: string): number {
+  const isAside = ASIDE_NAMES.has(name) || isAsideWord(name);
+  return (isAside ? NAMES_ASIDE : 0) | (POSTS.has(name.toLowerCase()) ? NAMES_POST : 0);
 }

@@ -1,5 +1,7 @@
 import type { Token } from 'parse5';
 
+import { flagsOf } from './html-elements.ts';
+
 /** Attributes that readers and the construction of the tree ask for. */
 const ATTRIBUTES = [
   ...([
@@ -29,12 +31,12 @@ export class HtmlNode {
   readonly name: string;
   readonly namespace: string;
   readonly list: Token.Attribute[];
+  /** The meaning of its name: see `html-elements.ts`. */
+  readonly flags: number;
   text: string;
   /** Characters of the text that is shown, and those of them that are links: see `measure`. */
   shown = 0;
   linked = 0;
-  /** The meaning that its classes and its id name: see `meaningOf`. */
-  meaning = 0;
   parent: HtmlNode | null = null;
   first: HtmlNode | null = null;
   last: HtmlNode | null = null;
@@ -43,6 +45,7 @@ export class HtmlNode {
 
   constructor(name: string, namespace: string, list: Token.Attribute[], text: string) {
     this.name = name;
+    this.flags = flagsOf(name);
     this.namespace = namespace;
     this.list = list;
     this.text = text;

@@ -1,3 +1,4 @@
+import { decodeHTML, decodeHTMLAttribute } from 'entities';
 import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
 import { html as names, Token, type TokenHandler } from 'parse5';
 
@@ -20,12 +21,15 @@ export type HtmlParser = TokenHandler & { readonly tokenizer: { readonly inForei
 
 /** Passes the tokens of a page to a parser of parse5. @throws NestedScript */
 export function readTokens(html: string, parser: HtmlParser): void {
-  const tokenizer = new Tokenizer({}, new Tokens(html, parser));
+  // Without entities, the tokenizer runs to the end of a text or a value without looking at each character's meaning.
+  const tokenizer = new Tokenizer({ decodeEntities: false }, new Tokens(html, parser));
   tokenizer.write(html);
   tokenizer.end();
 }
 
 const SPACE = /[\t\n\f\r ]+/y;
+/** Elements whose text has no entities. */
+const RAW_TEXT = new Set('iframe noembed noframes plaintext script style xmp'.split(' '));
 
 /** Passes the tokens of htmlparser2 to parse5. */
 class Tokens implements TokenizerCallbacks {
@@ -37,6 +41,7 @@ class Tokens implements TokenizerCallbacks {
   #attributes: Token.Attribute[] = NONE;
   #attribute: string | null = null;
   #value = '';
+  #isRawText = false;
   /** Where the text of an open `noscript` begins. */
   #noscript: number | null = null;
 
@@ -53,6 +58,7 @@ class Tokens implements TokenizerCallbacks {
   onopentagname(start: number, end: number): void {
     this.#name = this.#html.slice(start, end).toLowerCase();
     this.#attributes = [];
+    this.#isRawText = RAW_TEXT.has(this.#name) && !this.isInForeignContext();
   }
 
   onattribname(start: number, end: number): void {
@@ -62,14 +68,9 @@ class Tokens implements TokenizerCallbacks {
   }
 
   onattribdata(start: number, end: number): void {
-    if (this.#attribute !== null && this.#value.length < MAX_VALUE) {
-      this.#value +=
-        end - start > MAX_VALUE ? admitText(this.#html.slice(start, end), MAX_VALUE) : this.#html.slice(start, end);
-    }
-  }
-
-  onattribentity(codepoint: number): void {
-    if (this.#attribute !== null && this.#value.length < MAX_VALUE) this.#value += String.fromCodePoint(codepoint);
+    if (this.#attribute === null) return;
+    const value = this.#html.slice(start, end);
+    this.#value = admitText(value.includes('&') ? decodeHTMLAttribute(value) : value, MAX_VALUE);
   }
 
   onattribend(): void {
@@ -103,6 +104,7 @@ class Tokens implements TokenizerCallbacks {
       this.#text = this.#html.slice(this.#noscript, this.#html.lastIndexOf('<', start));
       this.#noscript = null;
     }
+    this.#isRawText = false;
     if (name === 'script' && NESTED_SCRIPT.test(this.#text)) throw new NestedScript();
     this.#passText();
     this.#parser.onEndTag(this.#token(Token.TokenType.END_TAG, name, NONE));
@@ -118,12 +120,14 @@ class Tokens implements TokenizerCallbacks {
   }
 
   ontext(start: number, end: number): void {
-    this.#text += this.#html.slice(start, end);
+    if (this.#noscript !== null) return;
+    const text = this.#html.slice(start, end);
+    this.#text += !this.#isRawText && text.includes('&') ? decodeHTML(text) : text;
   }
 
-  ontextentity(codepoint: number): void {
-    this.#text += String.fromCodePoint(codepoint);
-  }
+  /** The tokenizer leaves entities as they are. */
+  onattribentity(): void {}
+  ontextentity(): void {}
 
   /** Text that begins with white space is two tokens: the construction ignores the first in some places. */
   #passText(): void {

@@ -7,18 +7,23 @@ import { parseHtml } from './html-tree.ts';
 
 interface StandardNode {
   readonly nodeName: string;
+  readonly attrs?: readonly { readonly name: string; readonly value: string }[];
   readonly value?: string;
   readonly childNodes?: readonly StandardNode[];
   readonly content?: StandardNode;
 }
 
-/** Elements and texts, without comments: `<p>(text)`. */
+const attributes = (list: StandardNode['attrs'] = []) => list.map(({ name, value }) => ` ${name}=${value}`).join('');
+
+/** Elements and texts, without comments: `<p class=x>(text)`. */
 function outline(node: StandardNode): string {
   return (
     (node.content ?? node).childNodes
       ?.map((child) => {
         if (child.nodeName === '#comment' || child.nodeName === '#documentType') return '';
-        return child.nodeName === '#text' ? child.value : `<${child.nodeName}>(${outline(child)})`;
+        return child.nodeName === '#text'
+          ? child.value
+          : `<${child.nodeName}${attributes(child.attrs)}>(${outline(child)})`;
       })
       .join('') ?? ''
   );
@@ -28,7 +33,9 @@ function outlineOf(node: HtmlNode): string {
   let text = '';
   for (let child = node.first; child !== null; child = child.next) {
     if (child.isText) text += child.text;
-    else text += child.name === '#fragment' ? outlineOf(child) : `<${child.name}>(${outlineOf(child)})`;
+    else
+      text +=
+        child.name === '#fragment' ? outlineOf(child) : `<${child.name}${attributes(child.list)}>(${outlineOf(child)})`;
   }
   return text;
 }
@@ -48,6 +55,8 @@ it('constructs the tree that parse5 constructs from its own tokens', () => {
       '\n',
       '&amp;',
       '&nbsp',
+      '&lt<',
+      '&#x80;&#0;&#',
       '&notit;',
       '<!-- c -->',
       '<!doctype html>',
@@ -56,7 +65,13 @@ it('constructs the tree that parse5 constructs from its own tokens', () => {
       '</>',
       '< ',
     ),
-    fc.constantFrom('<p class="a&lt;b">', "<a href='x&copy=1'>", '<TD COLSPAN=2>', '<font color=red>'),
+    fc.constantFrom(
+      '<p class="a&lt;b">',
+      "<a href='x&copy=1'>",
+      '<TD COLSPAN=2>',
+      '<font color=red>',
+      '<p id="&not;&notit;&not=&ampx" lang=&lt>',
+    ),
   );
   fc.assert(
     fc.property(fc.array(part, { maxLength: 40 }), (parts) => {

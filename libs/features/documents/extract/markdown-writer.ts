@@ -198,10 +198,12 @@ export class MarkdownWriter {
 
   endBlock(): void {
     if (this.#buffer === '') return;
-    const raw = withoutInvisible(this.#buffer);
-    const linked = this.#linked;
+    const [buffer, linked] = [this.#buffer, this.#linked];
     this.#buffer = '';
     this.#linked = 0;
+    // Most of what stands between two elements is white space.
+    if (buffer.trim() === '') return;
+    const raw = withoutInvisible(buffer);
     const plain = this.#isPre ? raw.replace(/^\s*\n|\s+$/g, '') : collapseLines(raw);
     if (plain.trim() === '') return;
     const { kind, text } = this.#write(plain, linked);
@@ -237,7 +239,7 @@ export class MarkdownWriter {
 }
 
 export function collapse(text: string): string {
-  return text.replace(/\s+/g, ' ').trim();
+  return text.trim().replace(/\s{2,}|[^\S ]/g, ' ');
 }
 
 function collapseLines(text: string): string {

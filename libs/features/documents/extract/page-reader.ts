@@ -2,7 +2,7 @@ import { admitText } from '#libs/kernel/text.ts';
 
 import { ASIDE_REGION, type Region } from './blocks.ts';
 import type { Link } from './extraction.ts';
-import { BLOCK, flagsOf } from './html-elements.ts';
+import { BLOCK } from './html-elements.ts';
 import type { Attributes, HtmlNode } from './html-node.ts';
 import { MarkdownWriter } from './markdown-writer.ts';
 import { PageForward } from './page-forward.ts';
@@ -15,8 +15,6 @@ import { JsonLdScripts, Microdata } from './structured-data.ts';
 
 const MAX_TEXT_LINKS = 2_000;
 const MAX_LINK_TEXT = 200;
-
-const NONE: Attributes = {};
 
 /** Reads a page: what happens at the start and end of each of its elements. */
 export class PageReader {
@@ -53,7 +51,7 @@ export class PageReader {
   read(node: HtmlNode): void {
     if (node.isText) return this.#text(node.text);
     if (node.name === 'math') return this.#text(formulaOf(node));
-    const leave = this.#enter(node, flagsOf(node.name));
+    const leave = this.#enter(node);
     for (let child = node.first; child !== null; child = child.next) this.read(child);
     leave?.();
   }
@@ -67,13 +65,12 @@ export class PageReader {
   }
 
   /** @returns what to do at the element's end */
-  #enter(node: HtmlNode, flags: number): (() => void) | null {
-    const { name } = node;
-    const attributes = node.list.length === 0 ? NONE : node.attributes();
-    const hasItem = attributes.itemprop !== undefined || attributes.itemscope !== undefined;
-    const leaveItem = hasItem ? this.microdata.enter(name, attributes) : null;
+  #enter(node: HtmlNode): (() => void) | null {
+    const { name, flags } = node;
+    const hasItem = node.attribute('itemprop') !== undefined || node.attribute('itemscope') !== undefined;
+    const leaveItem = hasItem ? this.microdata.enter(name, node.attributes()) : null;
     const leaveRegion = this.#hidden > 0 ? null : this.#enterRegion(node, flags);
-    const leaveElement = this.#enterElement(name, flags, attributes);
+    const leaveElement = this.#enterElement(node);
     return both(leaveElement, both(leaveRegion, leaveItem));
   }
 
@@ -97,34 +94,34 @@ export class PageReader {
 
   // Each kind of element has one line.
   // oxlint-disable-next-line max-lines-per-function
-  #enterElement(name: string, flags: number, attributes: Attributes): (() => void) | null {
+  #enterElement(node: HtmlNode): (() => void) | null {
     const { writer, head } = this;
+    const { name, flags } = node;
     switch (name) {
       case 'html':
-        return (void head.setLanguage(attributes.lang), null);
+        return (void head.setLanguage(node.attribute('lang')), null);
       case 'title':
         return this.#foreign > 0 ? null : this.#readCaption((text) => head.setTitle(text));
       case 'meta':
-        if (this.#noscript === 0) this.forward.meta(attributes);
-        return (void head.meta(attributes), null);
+        return (void this.#meta(node.attributes()), null);
       case 'link':
-        return (void head.link(attributes), null);
+        return (void head.link(node.attributes()), null);
       case 'base':
-        return (void this.links.setBase(attributes.href ?? ''), null);
+        return (void this.links.setBase(node.attribute('href') ?? ''), null);
       case 'sup':
         this.#raised += 1;
         return () => void (this.#raised -= 1);
       case 'script':
-        return this.#enterScript(attributes);
+        return this.#enterScript(node.attribute('type'));
       case 'svg':
         this.#foreign += 1;
         return () => void (this.#foreign -= 1);
       case 'a':
       case 'area':
-        return this.#enterLink(attributes);
+        return this.#enterLink(node);
       case 'frame':
       case 'iframe':
-        if (this.#noscript === 0) this.forward.frame(name, attributes);
+        if (this.#noscript === 0) this.forward.frame(name, node.attributes());
         return null;
       case 'noscript':
         this.#noscript += 1;
@@ -151,24 +148,29 @@ export class PageReader {
       case 'dl':
         return writer.definitions();
       case 'dt':
-        return writer.term(attributes.id !== undefined);
+        return writer.term(node.attribute('id') !== undefined);
       case 'dd':
         return writer.definition();
       case 'table':
-        return writer.table(attributes.role === 'presentation' || attributes.role === 'none');
+        return writer.table(/^(?:presentation|none)$/.test(node.attribute('role') ?? ''));
       case 'tr':
         return (void writer.row(), null);
       case 'td':
       case 'th':
-        return writer.cell(name === 'th', attributes.colspan, attributes.rowspan);
+        return writer.cell(name === 'th', node.attribute('colspan'), node.attribute('rowspan'));
       default:
         return (flags & BLOCK) === 0 ? null : this.#enterBlock();
     }
   }
 
+  #meta(attributes: Attributes): void {
+    if (this.#noscript === 0) this.forward.meta(attributes);
+    this.head.meta(attributes);
+  }
+
   /** MathJax 2 writes formulas as scripts. */
-  #enterScript(attributes: Attributes): (() => void) | null {
-    if (!attributes.type?.toLowerCase().startsWith('math/tex')) return this.jsonLd.enter(attributes);
+  #enterScript(type: string | undefined): (() => void) | null {
+    if (!type?.toLowerCase().startsWith('math/tex')) return this.jsonLd.enter(type);
     const hidden = this.#hidden;
     this.#hidden = 0;
     return () => void (this.#hidden = hidden);
@@ -223,7 +225,8 @@ export class PageReader {
     return `${number}. `;
   }
 
-  #enterLink({ href, rel }: Attributes): (() => void) | null {
+  #enterLink(node: HtmlNode): (() => void) | null {
+    const [href, rel] = [node.attribute('href'), node.attribute('rel')];
     if (href === undefined) return null;
     const isNofollow = rel !== undefined && /(?:^|\s)nofollow(?:\s|$)/i.test(rel);
     const url = this.links.add(href, isNofollow);

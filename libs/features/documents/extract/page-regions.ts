@@ -1,14 +1,5 @@
 import { ARTICLE_REGION, ASIDE_REGION, MAIN_REGION, type Region } from './blocks.ts';
-import {
-  ASIDE,
-  flagsOf,
-  HIDDEN,
-  isAsideRole,
-  meaningOf,
-  NAMES_ASIDE,
-  NAMES_POST,
-  OUTER_ASIDE,
-} from './html-elements.ts';
+import { ASIDE, HIDDEN, isAsideRole, meaningOf, NAMES_ASIDE, NAMES_POST, OUTER_ASIDE } from './html-elements.ts';
 import type { HtmlNode } from './html-node.ts';
 
 /** Characters of `noscript` from which on it is the page for readers without scripts, and not an excuse. */
@@ -50,8 +41,7 @@ export class PageRegions {
 
   /** Counts the characters that an element shows, and those of them that are links. */
   #measure(node: HtmlNode, isInPost: boolean): void {
-    if (node.list.length > 0) node.meaning = meaningOfNode(node);
-    const isPost = !isInPost && (node.meaning & NAMES_POST) !== 0;
+    const isPost = !isInPost && isNamedPost(node);
     if (node.attribute('itemtype')?.endsWith('FAQPage')) isInPost = true;
     for (let child = node.first; child !== null; child = child.next) {
       if (child.name === '#text') {
@@ -79,18 +69,16 @@ export class PageRegions {
 
   /** @param outer region of the parent */
   of(node: HtmlNode, outer: Region): Region {
-    const { name } = node;
+    const { name, flags } = node;
     const role = node.attribute('role');
     if (this.#posts.has(node)) return MAIN_REGION;
     if (this.#posts.size === 0 && (name === 'main' || role === 'main')) return MAIN_REGION;
     if (name === 'body' || name === 'html') return outer;
-    const flags = flagsOf(name);
-    if ((flags & ASIDE) !== 0) return ASIDE_REGION;
+    if (outer === ASIDE_REGION || (flags & ASIDE) !== 0) return ASIDE_REGION;
     if (name === 'form' && plainOf(node) < MAX_FORM * this.#plain) return ASIDE_REGION;
-    const isNamedAside = (node.meaning & NAMES_ASIDE) !== 0 && !wrapsCode(node);
-    if ((isAsideRole(role) || isNamedAside) && !this.#isContent(node)) return ASIDE_REGION;
+    if ((isAsideRole(role) || isNamedAside(node)) && !this.#isContent(node)) return ASIDE_REGION;
     if ((flags & OUTER_ASIDE) !== 0 && outer < ARTICLE_REGION) return ASIDE_REGION;
-    return name === 'article' && outer !== ASIDE_REGION && outer < ARTICLE_REGION ? ARTICLE_REGION : outer;
+    return name === 'article' && outer < ARTICLE_REGION ? ARTICLE_REGION : outer;
   }
 
   /** Whether an element is too large a part of the page to be beside its content. */
@@ -109,11 +97,13 @@ function isHidden(node: HtmlNode): boolean {
   return node.attribute('hidden') !== undefined || node.attribute('aria-hidden') === 'true';
 }
 
-/** The regions that the classes and the id of an element name. */
-function meaningOfNode(node: HtmlNode): number {
-  const [names, id] = [node.attribute('class'), node.attribute('id')];
-  const isText = node.attribute('itemprop') === 'text';
-  return (names ? meaningOf(names) : 0) | (id ? meaningOf(id) & NAMES_ASIDE : 0) | (isText ? NAMES_POST : 0);
+function isNamedPost(node: HtmlNode): boolean {
+  return (meaningOf(node.attribute('class')) & NAMES_POST) !== 0 || node.attribute('itemprop') === 'text';
+}
+
+function isNamedAside(node: HtmlNode): boolean {
+  const meaning = meaningOf(node.attribute('class')) | meaningOf(node.attribute('id'));
+  return (meaning & NAMES_ASIDE) !== 0 && !wrapsCode(node);
 }
 
 /** Whether readers bring the text of an element to light, as that of a tab. */
@@ -126,9 +116,9 @@ function isDisclosed(node: HtmlNode): boolean {
 }
 
 /** Headings of accordions are buttons. */
-function isUnread({ name, parent }: HtmlNode): boolean {
-  if (name === 'button' && parent !== null && /^h[1-6]$/.test(parent.name)) return false;
-  return (flagsOf(name) & HIDDEN) !== 0 && name !== 'noscript';
+function isUnread({ name, flags, parent }: HtmlNode): boolean {
+  if ((flags & HIDDEN) === 0 || name === 'noscript') return false;
+  return !(name === 'button' && parent !== null && /^h[1-6]$/.test(parent.name));
 }
 
 /** Highlighters wrap code in elements such as `code-toolbar`. */

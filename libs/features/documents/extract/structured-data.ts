@@ -90,7 +90,7 @@ export class JsonLdScripts {
   #script: string | null = null;
   #scripts = 0;
 
-  enter({ type }: Attributes): (() => void) | null {
+  enter(type: string | undefined): (() => void) | null {
     if (!type?.toLowerCase().includes('ld+json') || this.#scripts >= MAX_SCRIPTS) return null;
     this.#scripts += 1;
     this.#script = '';

@@ -12,6 +12,7 @@ const MAX_FORM = 0.3;
 const MIN_POSTS = 2;
 const MIN_POSTS_SHARE = 0.1;
 const MIN_POSTS_RATIO = 1.5;
+const HERO = /(?:^|[\s_-])(?:hero|jumbotron|masthead)(?:$|[\s_-])/i;
 const HIDING_STYLE = /(?:^|[;\s])(?:display\s*:\s*none|visibility\s*:\s*hidden)/i;
 
 /** Parts of a page that React sends later than their place, to which its script moves them. */
@@ -72,7 +73,7 @@ export class PageRegions {
     const { name, flags } = node;
     const role = node.attribute('role');
     if (this.#posts.has(node)) return MAIN_REGION;
-    if (this.#posts.size === 0 && (name === 'main' || role === 'main')) return MAIN_REGION;
+    if (this.#posts.size === 0 && (name === 'main' || role === 'main' || isHeadline(node, outer))) return MAIN_REGION;
     if (name === 'body' || name === 'html') return outer;
     if (outer === ASIDE_REGION || (flags & ASIDE) !== 0) return ASIDE_REGION;
     if (name === 'form' && plainOf(node) < MAX_FORM * this.#plain) return ASIDE_REGION;
@@ -119,6 +120,14 @@ function isDisclosed(node: HtmlNode): boolean {
 function isUnread({ name, flags, parent }: HtmlNode): boolean {
   if ((flags & HIDDEN) === 0 || name === 'noscript') return false;
   return !(name === 'button' && parent !== null && /^h[1-6]$/.test(parent.name));
+}
+
+/** The headline of the content stands in a banner above it, outside of `<main>`, in the pages of many builders. */
+function isHeadline({ name, parent }: HtmlNode, outer: Region): boolean {
+  if (name !== 'h1' || outer === ASIDE_REGION) return false;
+  for (let above = parent; above !== null; above = above.parent)
+    if (HERO.test(above.attribute('class') ?? '')) return true;
+  return false;
 }
 
 /** Highlighters wrap code in elements such as `code-toolbar`. */

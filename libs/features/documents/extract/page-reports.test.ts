@@ -14,6 +14,10 @@ it.each([
   ['a page in a footer', `<footer><h1>T</h1><p>KEPT ${words}</p></footer>`],
   ['an article without paragraphs', `<article><div>${words}</div><ul><li>KEPT</li></ul></article>`],
   ['a directory above a footer', `<ul>${offices}</ul><footer>(c) 2024 Acme Inc</footer>`],
+  [
+    'a headline in a banner above the main content',
+    `<div class=hero-banner><h1>KEPT</h1></div><main><p>${words}</main>`,
+  ],
   ['a table with numbers that are links', `<table><tr><td><a href=x>1</a><td>KEPT ${words}</table>`],
 ])('keeps %s', (_, html) => {
   const page = readPage(Buffer.from(html), { url: 'https://example.org/', contentType: 'text/html; charset=utf-8' });

@@ -30,6 +30,7 @@ export { interactionId, type InteractionRef, parseInteractionId } from './intera
 export { type InteractionDirectory, interactionToPost } from './interaction/interaction.requests.ts';
 export { interactionSchema, type PostInteractionBody, postInteractionBody } from './interaction/interaction.schemas.ts';
 export type { InteractionQueries } from './interaction/reads/queries.ts';
+export { interactionOf, type StoredInteraction } from './interaction/reads/resource.ts';
 export { CHANNEL, CHANNEL_READ_MODEL } from './channel.keys.ts';
 export { messageRoutes } from './interaction/message.http.ts';
 export { erasedEvents } from './interaction/reads/past.ts';

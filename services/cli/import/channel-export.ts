@@ -2,9 +2,12 @@
  * The lines of an exported channel: the channel, its interactions by sequence, and its threads, likewise. Lines have the
  * form of the REST API. What an import needs besides is in the member `export`.
  */
-import { z } from 'zod';
-
-import { parseInteractionId } from '#libs/features/channels/index.ts';
+import {
+  interactionId,
+  interactionOf,
+  parseInteractionId,
+  type StoredInteraction,
+} from '#libs/features/channels/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { Features } from '#services/features.ts';
 
@@ -16,14 +19,6 @@ const PAGE = 200;
 /** Reads as a service does: no reaction counts as its own. */
 const READER = { userId: null };
 const FILTER = { order: 'asc', includeIncomplete: true, includeToolCallUpdates: false } as const;
-
-const thread = z.object({ id: z.string(), origin_message_id: z.string().nullable() });
-const item = z.object({
-  id: z.string(),
-  sequence: z.int(),
-  participant: z.object({ user_id: z.string().optional(), agent_id: z.string().optional() }),
-});
-const origin = z.object({ span_id: z.string(), interaction_id: z.string().nullable() });
 
 export class ChannelExport {
   readonly #parts: ExportParts;
@@ -48,7 +43,7 @@ export class ChannelExport {
       const page = { size: PAGE, offset: 0, after };
       const found = await channels.queries.list(organizationId, id, FILTER, page, READER);
       if (found === null) return;
-      const items = found.items.map((json) => ({ json, one: item.parse(JSON.parse(json.toString())) }));
+      const items = found.items.map((json) => ({ json, one: interactionOf(json) }));
       const sequences = items.map(({ one }) => one.sequence);
       const reacted = await channels.annotations.reactionsOf(organizationId, id, sequences);
       for (const { json, one } of items) {
@@ -57,7 +52,7 @@ export class ChannelExport {
         yield lineOf(json, {
           ...(name !== null && { sender_name: name }),
           ...(marks.length > 0 && { reactions: marks }),
-          ...(origins.has(one.id) && { starts_thread: true }),
+          ...(origins.has(interactionId({ channelId: id, sequence: one.sequence })) && { starts_thread: true }),
         });
       }
       after = found.last;
@@ -73,9 +68,10 @@ export class ChannelExport {
       for (let after: string | null = null, more = true; more;) {
         const page = { size: PAGE, offset: 0, after };
         const list = await channels.list(organizationId, { archived, parentChannelId }, page);
-        for (const { json } of list.documents) {
-          const { id, origin_message_id: originId } = thread.parse(JSON.parse(json.toString()));
-          found.push({ id, originId, json });
+        for (const [index, { json }] of list.documents.entries()) {
+          const id = list.ids[index] ?? '';
+          const channel = await channels.entities.find(organizationId, id);
+          found.push({ id, originId: channel?.originMessageId ?? null, json });
         }
         after = list.last;
         more = list.hasNext && after !== null;
@@ -93,11 +89,15 @@ export class ChannelExport {
       reader: READER,
       includeIncomplete: true,
     });
-    return found === null ? {} : { origin: origin.parse(JSON.parse(found.toString())) };
+    if (found === null) return {};
+    const { spanId, turnId } = interactionOf(found);
+    return { origin: { span_id: spanId, interaction_id: turnId } };
   }
 
-  #nameOf({ user_id: userId, agent_id: agentId }: z.infer<typeof item>['participant']): Promise<string | null> {
+  #nameOf(participant: StoredInteraction['participant']): Promise<string | null> {
     const { users, agents, organizationId } = this.#parts;
+    const userId = participant.type === 'authenticated_user' ? participant.user_id : undefined;
+    const agentId = participant.type === 'agent' ? participant.agent_id : undefined;
     const id = userId ?? agentId;
     if (id === undefined) return Promise.resolve(null);
     const known = this.#names.get(id);

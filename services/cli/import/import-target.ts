@@ -5,6 +5,7 @@ import {
   type Directories,
   type InteractionDirectory,
   interactionId,
+  interactionOf,
   type PostResult,
   interactionToPost,
 } from '#libs/features/channels/index.ts';
@@ -150,8 +151,8 @@ export class ImportTarget {
       const found: Awaited<ReturnType<Channels['queries']['list']>> = await this.#retry.run(() =>
         channels.queries.list(organizationId, channelId, filter, page, null),
       );
-      const own = found?.items.find((json) => JSON.parse(json.toString()).span_id === spanId);
-      if (own !== undefined) return sequenceIn(own);
+      const own = found?.items.find((json) => interactionOf(json).spanId === spanId);
+      if (own !== undefined) return interactionOf(own).sequence;
       after = found?.last ?? null;
       more = found?.hasNext === true && after !== null;
     }
@@ -260,11 +261,6 @@ type Unknown =
 interface Prepared {
   readonly context: CommandContext;
   readonly interaction: Parameters<Channels['interactions']['post']>[2];
-}
-
-/** @param json an interaction as the API returns it */
-function sequenceIn(json: string | Buffer): ChannelSequence {
-  return JSON.parse(json.toString()).sequence;
 }
 
 /** Messages that are sent together are decided together, in order, and appended as one batch if it fits. */

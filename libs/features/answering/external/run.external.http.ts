@@ -91,8 +91,7 @@ export function externalRunRoutes(app: HttpApp, answering: Answers): void {
       const run = await ownRun(runs, request.principal, request.params.id);
       const messages = await saidTo(answering.channels.queries, run);
       if (messages === null) throw notFound();
-      // The channel has stored nothing else than content items.
-      return { messages: messages as z.output<typeof conversationSchema>['messages'] };
+      return { messages };
     },
   );
 

@@ -1,6 +1,9 @@
-import { z } from 'zod';
-
-import { type InteractionQueries, parseInteractionId } from '#libs/features/channels/index.ts';
+import {
+  type InteractionQueries,
+  interactionOf,
+  parseInteractionId,
+  type StoredInteraction,
+} from '#libs/features/channels/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { type ModelMessage, untrusted } from '#libs/platform/model/index.ts';
 
@@ -9,24 +12,11 @@ import type { Run } from './run.ts';
 /** Interactions before the message that are looked through. */
 const MAX_BEFORE = 60;
 
-const interaction = z.object({
-  interaction_id: z.string().nullable(),
-  content_role: z.string(),
-  participant: z.looseObject({
-    type: z.string(),
-    agent_id: z.string().optional(),
-    user_id: z.string().optional(),
-    agent_metadata: z.looseObject({ name: z.string().nullish() }).nullish(),
-  }),
-  content: z.array(z.looseObject({ type: z.string() })),
-});
-type ShownInteraction = z.infer<typeof interaction>;
-
 type ConversationQueries = Pick<InteractionQueries, 'interaction' | 'list'>;
 
 /** The message that a run answers. */
 export interface RunMessage {
-  readonly content: ShownInteraction['content'];
+  readonly content: StoredInteraction['content'];
   /** The user that asks; null for an agent, a service and a person without an account. */
   readonly userId: EntityId | null;
 }
@@ -39,26 +29,26 @@ export async function messageOf(
   const found = await answeredMessage(queries, run);
   if (found === null) return null;
   const { participant } = found;
-  const userId = participant.type === 'authenticated_user' ? (participant.user_id ?? null) : null;
-  const content = run.asked === null ? found.content : [{ type: 'text', text: run.asked.question }];
+  const userId = participant.type === 'authenticated_user' ? participant.user_id : null;
+  const content = run.asked === null ? found.content : [{ type: 'text' as const, text: run.asked.question }];
   return { content, userId };
 }
 
 async function answeredMessage(
   queries: Pick<InteractionQueries, 'interaction'>,
   { organizationId, channelId, messageId }: Run,
-): Promise<ShownInteraction | null> {
+): Promise<StoredInteraction | null> {
   const ref = parseInteractionId(messageId);
   const shown = { reader: null, includeIncomplete: true };
   const found = ref?.channelId === channelId ? await queries.interaction(organizationId, ref, shown) : null;
-  return found && parsed(found);
+  return found && interactionOf(found);
 }
 
 /** A message of a conversation, with its content items. */
 export interface Said {
   readonly role: 'user' | 'assistant';
   readonly text: string;
-  readonly content: readonly { readonly type: string }[];
+  readonly content: StoredInteraction['content'];
 }
 
 /**
@@ -77,7 +67,7 @@ export async function saidTo(queries: ConversationQueries, run: Run): Promise<Sa
   const { organizationId, channelId, agentId, asked: question } = run;
   // The asking agent decides what of the channel the asked one gets to know.
   if (question !== null) {
-    const content = [{ type: 'text', text: question.question }];
+    const content = [{ type: 'text' as const, text: question.question }];
     return [{ role: 'user', text: ofAgent(question.askedBy.agentName, question.question), content }];
   }
   const ref = parseInteractionId(run.messageId);
@@ -90,7 +80,7 @@ export async function saidTo(queries: ConversationQueries, run: Run): Promise<Sa
     { size: MAX_BEFORE, offset: 0, after: null },
     null,
   );
-  const items = (before?.items ?? []).toReversed().map(parsed);
+  const items = (before?.items ?? []).toReversed().map(interactionOf);
   const late = run.lane === null ? [] : await lateAnswers(queries, run, ref.sequence);
   const earlier = withAnswers(items, late).flatMap((one) => saidIn(one, agentId) ?? []);
   return [...earlier, messageOfOther(asked)];
@@ -101,7 +91,7 @@ async function lateAnswers(
   queries: ConversationQueries,
   { organizationId, channelId }: Run,
   afterSequence: number,
-): Promise<ShownInteraction[]> {
+): Promise<StoredInteraction[]> {
   const contentRole = 'agent_response' as const;
   const filter = { order: 'asc' as const, afterSequence, contentRole };
   const found = await queries.list(
@@ -111,30 +101,33 @@ async function lateAnswers(
     { size: MAX_BEFORE, offset: 0, after: null },
     null,
   );
-  return (found?.items ?? []).map(parsed);
+  return (found?.items ?? []).map(interactionOf);
 }
 
 /** Each answer after the last interaction of its turn; those of other turns are left out. */
-function withAnswers(items: readonly ShownInteraction[], answers: readonly ShownInteraction[]): ShownInteraction[] {
+function withAnswers(items: readonly StoredInteraction[], answers: readonly StoredInteraction[]): StoredInteraction[] {
   return items.flatMap((one, index) => {
-    const isLast = !items.slice(index + 1).some(({ interaction_id: turn }) => turn === one.interaction_id);
-    return isLast ? [one, ...answers.filter(({ interaction_id: turn }) => turn === one.interaction_id)] : [one];
+    const isLast = !items.slice(index + 1).some(({ turnId }) => turnId === one.turnId);
+    return isLast ? [one, ...answers.filter(({ turnId }) => turnId === one.turnId)] : [one];
   });
 }
 
 /** @returns null for what is no message: reasoning, tool calls, notifications */
-function saidIn(shown: ShownInteraction, agentId: string): Said | null {
-  const { content_role: role, participant, content } = shown;
+function saidIn(shown: StoredInteraction, agentId: string): Said | null {
+  const { contentRole: role, participant, content } = shown;
   if ((role !== 'user_message' && role !== 'agent_response') || content.length === 0) return null;
-  const isOwn = role === 'agent_response' && participant.agent_id === agentId;
+  const isOwn = role === 'agent_response' && participant.type === 'agent' && participant.agent_id === agentId;
   return isOwn ? { role: 'assistant', text: textOf(shown), content } : messageOfOther(shown);
 }
 
-function messageOfOther(shown: ShownInteraction): Said {
-  const { type, agent_id: id, agent_metadata: metadata } = shown.participant;
+function messageOfOther(shown: StoredInteraction): Said {
+  const { participant } = shown;
   const [role, content, text] = ['user' as const, shown.content, textOf(shown)];
-  if ((type !== 'agent' && type !== 'external_agent') || text === '') return { role, text, content };
-  return { role, text: ofAgent(metadata?.name ?? id ?? null, text), content };
+  if ((participant.type !== 'agent' && participant.type !== 'external_agent') || text === '') {
+    return { role, text, content };
+  }
+  const id = participant.type === 'agent' ? participant.agent_id : null;
+  return { role, text: ofAgent(participant.agent_metadata?.['name'] ?? id, text), content };
 }
 
 /**
@@ -144,17 +137,10 @@ function ofAgent(agent: string | null, message: string): string {
   return untrusted({ agent, message });
 }
 
-function parsed(json: Buffer): ShownInteraction {
-  return interaction.parse(JSON.parse(json.toString()));
-}
-
-const media = z.object({ meta_data: z.object({ description: z.string(), mime_type: z.string() }) });
-
-function textOf({ content }: ShownInteraction): string {
+function textOf({ content }: StoredInteraction): string {
   const parts = content.map((item) => {
-    if (item.type === 'text') return String(item['text'] ?? '');
-    const file = item.type === 'media' ? media.safeParse(item).data : undefined;
-    return file === undefined ? '' : `[File: ${file.meta_data.description}, ${file.meta_data.mime_type}]`;
+    if (item.type === 'text') return item.text;
+    return item.type === 'media' ? `[File: ${item.meta_data.description}, ${item.meta_data.mime_type}]` : '';
   });
   return parts.filter((part) => part !== '').join('\n');
 }

@@ -29,6 +29,7 @@ import { interactionId, type InteractionRef } from './interaction.id.ts';
 import { mayWriteAs, type Sender, type Writer } from './interaction.ts';
 import { OF_INTERACTION, requireInteractionRef } from './interaction.requests.ts';
 import { draftSchema, interactionParams, writeDeltaBody } from './interaction.schemas.ts';
+import { interactionOf } from './reads/resource.ts';
 import { CHANNEL, channelKeys, draftKeys } from '../channel.keys.ts';
 
 /** TTL of a draft after its last change. */
@@ -60,7 +61,6 @@ const OUTCOMES = new Map([
 
 const putReply = z.tuple([z.int(), z.int()]);
 const allReply = z.array(z.string());
-const storedSender = z.object({ participant: z.looseObject({ type: z.string() }) });
 
 /** Cached senders, which never change. */
 const MAX_SENDERS = 10_000;
@@ -133,7 +133,7 @@ export class Drafts {
     if (known !== undefined) return known;
     const stored = await this.#redis.send(documents, (node) => node.hget(documents, String(sequence)));
     if (stored === null) return null;
-    const { participant } = storedSender.parse(JSON.parse(stored));
+    const { participant } = interactionOf(stored);
     this.#senders.set(name, participant);
     return participant;
   }

@@ -137,6 +137,7 @@ export const contentItem = z
   ])
   .meta({ id: 'InteractionContent' });
 export type ContentItem = z.input<typeof contentItem>;
+export type StoredContentItem = z.output<typeof contentItem>;
 
 const flag = orNull(z.boolean());
 const word = orNull(line);

@@ -12,7 +12,7 @@ import type { InteractionRef } from './interaction.id.ts';
 import { type ChannelStream, mayWriteAs, type Writer } from './interaction.ts';
 import { decideDelete, decideEdit, decidePin, decideUnpin, type StoredTarget } from './message.ts';
 import type { InteractionQueries } from './reads/queries.ts';
-import { storedFromJson, supersededJson } from './reads/resource.ts';
+import { interactionOf, supersededJson } from './reads/resource.ts';
 
 /**
  * The commands about complete messages. They look up the message in the read model and so need Redis, and throw the faults
@@ -60,7 +60,7 @@ export class MessageCommands {
         return decide(state, {
           organizationId,
           sequence,
-          stored: json === null ? null : storedFromJson(json),
+          stored: json === null ? null : interactionOf(json),
           isSender,
         });
       },
@@ -88,7 +88,7 @@ export class MessageCommands {
       ({ channel }, { found }) => {
         if (channel?.organizationId !== context.organizationId) return refuse({ reason: 'not_found' });
         const json = found(document);
-        const exists = json !== null && storedFromJson(json)?.isDeleted === false;
+        const exists = json !== null && interactionOf(json).deletedAt === undefined;
         return isPinned ? decidePin(channel, sequence, exists) : decideUnpin(channel, sequence);
       },
       [document],

@@ -6,11 +6,12 @@ import { accept, refuse, type Decision } from '#libs/kernel/decider.ts';
 import { type Channel, type ChannelDecision, type ChannelEvent, MAX_PINNED } from '../channel/channel.ts';
 import type { InteractionEvent, StoredContent, SupersedingInteraction } from './interaction.events.ts';
 import type { ChannelStream, InteractionRejection, InteractionTarget } from './interaction.ts';
+import type { StoredInteraction } from './reads/resource.ts';
 
 /** A stored interaction that a command edits or deletes, with the results of its look-ups. */
 export interface StoredTarget extends Omit<InteractionTarget, 'exists'> {
   /** Null if the channel has no such interaction. */
-  readonly stored: (SupersedingInteraction & { readonly complete: boolean; readonly isDeleted: boolean }) | null;
+  readonly stored: StoredInteraction | null;
 }
 
 export function decideEdit(
@@ -53,11 +54,13 @@ function findStored({ channel }: ChannelStream, target: StoredTarget): FoundStor
     return refuse({ reason: 'not_found' });
   }
   if (channel.archivedAt !== null) return refuse({ reason: 'archived' });
-  const { complete, isDeleted, ...interaction } = stored;
+  const { sequence: _, complete, deletedAt, ...interaction } = stored;
   if (!isSender(interaction.participant)) return refuse({ reason: 'not_the_sender' });
   const { contentRole } = interaction;
   const isMessage = contentRole === 'user_message' || contentRole === 'agent_response';
-  return complete && isMessage ? { ok: true, interaction, isDeleted } : refuse({ reason: 'not_editable' });
+  return complete && isMessage
+    ? { ok: true, interaction, isDeleted: deletedAt !== undefined }
+    : refuse({ reason: 'not_editable' });
 }
 
 /** @param exists whether the channel has such an interaction, which was not deleted */

@@ -1,8 +1,8 @@
-import { z } from 'zod';
-
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { EphemeralValues, type LiveValue } from '#libs/platform/live/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
+
+import { interactionOf } from './reads/resource.ts';
 
 export const UPDATE_TTL_MS = 5 * 60 * 1000;
 /** Limit of the stored updates of one channel. */
@@ -16,12 +16,6 @@ export interface ToolCallUpdate {
   /** Unix milliseconds. */
   readonly createdMs: number;
 }
-
-const treeMembers = z.object({
-  interaction_id: z.string().nullable(),
-  parent_span_id: z.string().nullable(),
-  created_at: z.string(),
-});
 
 /** The last update of each running tool call, in Redis. All methods throw `Fault` `store_unavailable`. */
 export class ToolCallUpdates {
@@ -53,13 +47,8 @@ export class ToolCallUpdates {
   /** The updates of a channel, least recently stored first. */
   async ofChannel(organizationId: EntityId, channelId: EntityId): Promise<ToolCallUpdate[]> {
     return (await this.#values.ofChannel(organizationId, channelId)).map(({ json }) => {
-      const { interaction_id, parent_span_id, created_at } = treeMembers.parse(JSON.parse(json));
-      return {
-        document: Buffer.from(json),
-        turnId: interaction_id,
-        parentSpanId: parent_span_id,
-        createdMs: Date.parse(created_at),
-      };
+      const { turnId, parentSpanId, createdAt } = interactionOf(json);
+      return { document: Buffer.from(json), turnId, parentSpanId, createdMs: Date.parse(createdAt) };
     });
   }
 

@@ -1,9 +1,8 @@
-import { z } from 'zod';
-
 import type { ChannelState } from '../channel/channel.ts';
 import { channelKeys } from '../channel.keys.ts';
 import type { ChannelHandler } from '../stream.ts';
-import type { InteractionRef } from '../interaction/interaction.id.ts';
+import { interactionId, type InteractionRef } from '../interaction/interaction.id.ts';
+import { interactionOf } from '../interaction/reads/resource.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
@@ -73,10 +72,11 @@ export class ReactionCommands {
   /** @param field look-up field of the mark that the decision depends on */
   async #decide(
     context: CommandContext,
-    { channelId, sequence }: InteractionRef,
+    ref: InteractionRef,
     field: string,
     decide: (channel: ChannelState, subject: ReactionSubject, known: string | null) => ReturnType<typeof decideReact>,
   ): Promise<ReactionResult> {
+    const { channelId, sequence } = ref;
     const { organizationId } = context;
     const { documents, knownMarks, marks, withdrawnMarks } = channelKeys(organizationId, channelId);
     const document = { key: documents, field: String(sequence) };
@@ -87,7 +87,7 @@ export class ReactionCommands {
       context,
       ({ channel }, { found, counted }) => {
         const stored = found(document);
-        const interaction = stored === null ? null : knownInteraction(stored);
+        const interaction = stored === null ? null : knownInteraction(stored, ref);
         const subject = {
           organizationId,
           sequence,
@@ -103,30 +103,20 @@ export class ReactionCommands {
   }
 }
 
-/** The members of a stored interaction that decisions depend on. */
-const stored = z.object({
-  id: z.string(),
-  interaction_id: z.string().nullable(),
-  participant: z.looseObject({
-    type: z.string(),
-    user_id: z.string().optional(),
-    agent_id: z.string().optional(),
-  }),
-});
-
-function knownInteraction(json: string): KnownInteraction {
-  const { id, interaction_id, participant } = stored.parse(JSON.parse(json));
-  const turnId = interaction_id ?? id;
+function knownInteraction(json: string, ref: InteractionRef): KnownInteraction {
+  const { participant, turnId: ofTurn } = interactionOf(json);
+  const turnId = ofTurn ?? interactionId(ref);
   switch (participant.type) {
     case 'authenticated_user': {
-      const senderId = participant.user_id ?? null;
+      const senderId = participant.user_id;
       return { target: { role: 'user', senderId }, senderUserId: senderId, turnId };
     }
     case 'non_authenticated_user':
     case 'maybe_user':
       return { target: { role: 'user', senderId: null }, senderUserId: null, turnId };
+    case 'agent':
+      return { target: { role: 'assistant', senderId: participant.agent_id }, senderUserId: null, turnId };
     default:
-      // Agents and the system.
-      return { target: { role: 'assistant', senderId: participant.agent_id ?? null }, senderUserId: null, turnId };
+      return { target: { role: 'assistant', senderId: null }, senderUserId: null, turnId };
   }
 }

@@ -2,19 +2,20 @@
  * The interaction as the API returns it (contract, section 2.12): serialized once per event, stored, and sent as stored.
  * Reads extract members from the bytes, because parsing them would cost more than the rest of the read.
  */
+import type { z } from 'zod';
+
 import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 
+import type { interactionParticipant, StoredContentItem } from '../interaction.content.ts';
 import {
   type ChangeEvent,
   posted,
   type Interaction,
-  type InteractionPosted,
   type PostedEvent,
   superseded,
   type SupersedingEvent,
 } from '../interaction.events.ts';
-import type { StoredTarget } from '../message.ts';
 import { interactionId } from '../interaction.id.ts';
 import { itemsOf, openedWith, type OpenInteraction } from '../open-interaction.ts';
 
@@ -95,26 +96,16 @@ export function openParts(open: OpenInteraction, owner: Owner): OpenParts {
   return { head: `${head.slice(0, -1)},"content":[`, tail: `],${tail.slice(1)}` };
 }
 
-/** The members of a stored interaction that its state has, too. */
-interface StoredInteraction {
-  readonly created_at: string;
-  readonly participant: InteractionPosted['participant'];
-  readonly content: InteractionPosted['content'];
-  readonly content_role: InteractionPosted['contentRole'];
-  readonly metadata: InteractionPosted['metadata'];
-  readonly invocation_config: InteractionPosted['invocationConfig'];
-  readonly interaction_id: string | null;
-  readonly sequence: ChannelSequence;
-  readonly span_id: string;
-  readonly parent_span_id: string | null;
-  readonly organization_application: string | null;
-  readonly complete: boolean;
-  readonly deleted_at?: string;
+/** A stored interaction in the terms of its events: only here is a document of an interaction parsed. */
+export interface StoredInteraction extends Omit<Interaction, 'depth' | 'failure' | 'editedAt'> {
+  readonly participant: z.output<typeof interactionParticipant>;
+  readonly content: StoredContentItem[];
 }
 
-/** The interaction that {@link json} made, for commands that edit or delete it. */
-export function storedFromJson(text: string): StoredTarget['stored'] {
-  const stored = JSON.parse(text) as StoredInteraction;
+/** @param document from {@link json}, annotated or not; tool-call updates have no sequence */
+export function interactionOf(document: string | Buffer): StoredInteraction {
+  // Not validated: requests were, and a schema would change the order of members, and thus the bytes of the next document.
+  const stored = JSON.parse(document.toString());
   return {
     participant: stored.participant,
     content: stored.content,
@@ -126,33 +117,16 @@ export function storedFromJson(text: string): StoredTarget['stored'] {
     parentSpanId: stored.parent_span_id,
     organizationApplication: stored.organization_application,
     createdAt: stored.created_at,
+    sequence: stored.sequence,
     complete: stored.complete,
-    isDeleted: stored.deleted_at !== undefined,
+    ...(stored.deleted_at !== undefined && { deletedAt: stored.deleted_at }),
   };
 }
 
 /** The incomplete interaction that {@link openJson} made, whose depth is not part of its JSON. */
 export function openFromJson(text: string, depth: number): OpenInteraction {
-  // Not validated: a schema would change the order of members, and thus the bytes of the next document.
-  const stored = JSON.parse(text) as StoredInteraction;
-  return openedWith(
-    {
-      participant: stored.participant,
-      contentRole: stored.content_role,
-      complete: false,
-      metadata: stored.metadata,
-      invocationConfig: stored.invocation_config,
-      turnId: stored.interaction_id,
-      spanId: stored.span_id,
-      parentSpanId: stored.parent_span_id,
-      depth,
-      organizationApplication: stored.organization_application,
-      sequence: stored.sequence,
-      createdAt: stored.created_at,
-      failure: null,
-    },
-    itemsOf(stored.content),
-  );
+  const { content, ...stored } = interactionOf(text);
+  return openedWith({ ...stored, complete: false, depth, failure: null }, itemsOf(content));
 }
 
 const NO_ANNOTATIONS = { reactions: null, mention_invite_prompt_dismissed: false, agent_read_receipts: null };

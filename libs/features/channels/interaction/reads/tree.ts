@@ -6,7 +6,7 @@ import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import type { ToolCallUpdate } from '../tool-call-updates.ts';
 import { channelKeys } from '../../channel.keys.ts';
-import { spanIdOf } from './resource.ts';
+import { interactionOf, spanIdOf } from './resource.ts';
 
 /** Limits of the descendants of one interaction in a reply: reading more would delay all other reads. */
 const MAX_NESTED = 2_000;
@@ -38,8 +38,6 @@ export class InteractionTreeIndex {
   }
 }
 
-const treeMembers = z.object({ interaction_id: z.string().nullable(), parent_span_id: z.string().nullable() });
-
 /**
  * The tool-call updates that a reply nests in an interaction: those whose parent is in the reply, and those of its turn.
  * An interaction without a parent starts its turn, and gets all updates of it; any other gets only those without a
@@ -53,9 +51,7 @@ export function updatesBelow(
   updates: readonly ToolCallUpdate[],
 ): Buffer[] {
   if (updates.length === 0) return [];
-  const { interaction_id: turnId, parent_span_id: parentSpanId } = treeMembers.parse(
-    JSON.parse(interaction.toString()),
-  );
+  const { turnId, parentSpanId } = interactionOf(interaction);
   const spans = new Set([interaction, ...below].map(spanIdOf));
   const belongs = (update: ToolCallUpdate): boolean => {
     if (update.parentSpanId !== null && spans.has(update.parentSpanId)) return true;

@@ -1,8 +1,7 @@
 import type { KeyChanges } from '#libs/features/keys/index.ts';
-import { systemClock } from '#libs/kernel/clock.ts';
 import { accept, type Decision, refuse } from '#libs/kernel/decider.ts';
-import { type Actor, type StreamRevision, streamRevision } from '#libs/kernel/event.ts';
-import { type EntityId, newId } from '#libs/kernel/ids.ts';
+import { type StreamRevision, streamRevision } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
 import { type CommandContext, CommandHandler } from '#libs/platform/commands/index.ts';
 import {
   Entities,
@@ -64,9 +63,6 @@ import { ReactionAnnotations } from './reaction/reaction.read.ts';
 import type { ReactorNames } from './reaction/reaction.requests.ts';
 import { type ChannelHandler, channelProjection, isChannelEvent } from './stream.ts';
 
-/** Of a read in the form of a command without events, which is stored nowhere. */
-const READER: Actor = { type: 'system', id: 'reader' };
-
 export type ChannelResult = EntityResult<Channel, ChannelRejection | NotFound>;
 
 /** What channels look up in other features. */
@@ -119,7 +115,8 @@ export class Channels {
   async create(context: CommandContext, channel: NewChannel): Promise<ChannelResult> {
     const rejection = await this.#rejectionOfThread(context, channel);
     // An earlier run of the command may have created the thread before its parent was archived.
-    if (rejection !== null && (await this.#current(context, channel.id)) === null) return { ok: false, rejection };
+    if (rejection !== null && (await this.entities.latest(context.organizationId, channel.id)) === null)
+      return { ok: false, rejection };
     return this.entities.run(context, channel.id, (state) => decideCreate(state, channel));
   }
 
@@ -209,20 +206,19 @@ export class Channels {
 
   /** As {@link usersOf}, at the end of the log. @throws `Fault` `store_unavailable`; StreamGone */
   async usersNow(organizationId: EntityId, id: EntityId): Promise<ReadonlySet<EntityId> | null> {
-    const context = { commandId: newId(), organizationId, actor: READER, at: systemClock.now() };
-    const channel = await this.#current(context, id);
+    const channel = await this.entities.latest(organizationId, id);
     return channel && new Set(usersIn(channel));
   }
 
   /** The registered agents that participate in the channel, as its log has them now; none without such a channel. */
-  async agentsIn(context: CommandContext, id: EntityId): Promise<ReadonlySet<EntityId>> {
-    const channel = await this.#current(context, id);
+  async agentsIn(organizationId: EntityId, id: EntityId): Promise<ReadonlySet<EntityId>> {
+    const channel = await this.entities.latest(organizationId, id);
     return new Set((channel?.participants ?? []).flatMap((one) => (one.type === 'agent' ? [one.agentId] : [])));
   }
 
   /** What a message does to runs that answer earlier ones, as the log of its channel has it now. */
-  async runConcurrency(context: CommandContext, id: EntityId): Promise<RunConcurrency> {
-    return (await this.#current(context, id))?.runConcurrency ?? 'queue';
+  async runConcurrency(organizationId: EntityId, id: EntityId): Promise<RunConcurrency> {
+    return (await this.entities.latest(organizationId, id))?.runConcurrency ?? 'queue';
   }
 
   /** The incomplete interaction of a span, as the log of its channel has it now; null if there is none. */
@@ -268,17 +264,10 @@ export class Channels {
     { parentChannelId, originMessageId }: NewChannel,
   ): Promise<ChannelRejection | null> {
     if (parentChannelId === null) return null;
-    const decision = decideThread(await this.#current(context, parentChannelId));
+    const decision = decideThread(await this.entities.latest(context.organizationId, parentChannelId));
     if (!decision.ok) return decision.rejection;
     if (originMessageId === null || (await wasPosted(this.#core.store, parentChannelId, originMessageId))) return null;
     return { reason: 'origin_not_found' };
-  }
-
-  /** The organization's channel at the end of its stream, read by a command without events. */
-  async #current({ commandId, organizationId, actor, at }: CommandContext, id: EntityId): Promise<ChannelState> {
-    // Omits the members that identify a repeated command, which concerns another channel.
-    const channel = await this.entities.current({ commandId, organizationId, actor, at }, id, () => accept());
-    return channel?.organizationId === organizationId ? channel : null;
   }
 }
 

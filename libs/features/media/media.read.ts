@@ -3,10 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 
 import type { MediaFile } from '#libs/features/documents/index.ts';
-import { systemClock } from '#libs/kernel/clock.ts';
 import type { Actor } from '#libs/kernel/event.ts';
 import { shownFields } from '#libs/kernel/fields.ts';
-import { type EntityId, newId } from '#libs/kernel/ids.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
 import { type BlobStore, missingBlob } from '#libs/platform/blobs/index.ts';
 import { Entities, entity, type EntityCore } from '#libs/platform/entity/index.ts';
 import { shownTime } from '#libs/platform/http/index.ts';
@@ -102,9 +101,6 @@ export const mediaEntity = entity<MediaState, MediaEvent, MediaFacets>({
   isEnded: isSettled,
 });
 
-/** Of a read of the log, which is stored nowhere. */
-const READER: Actor = { type: 'system', id: 'reader' };
-
 export class MediaItems extends Entities<MediaState, MediaEvent, MediaFacets> {
   readonly #blobs: BlobStore;
 
@@ -115,9 +111,8 @@ export class MediaItems extends Entities<MediaState, MediaEvent, MediaFacets> {
 
   /** A deleted item with the last that is known of it, from the log; null for one that is not deleted, and as {@link find}. */
   async deleted(organizationId: EntityId, id: EntityId): Promise<(Media & { readonly deletedBy: Actor }) | null> {
-    const item = await this.current({ commandId: newId(), organizationId, actor: READER, at: systemClock.now() }, id);
-    if (item?.organizationId !== organizationId || item.deletedBy === null) return null;
-    return { ...item, deletedBy: item.deletedBy };
+    const item = await this.latest(organizationId, id);
+    return item === null || item.deletedBy === null ? null : { ...item, deletedBy: item.deletedBy };
   }
 
   /** The file of an item, for documents. Null for a missing item, or one of another organization. */

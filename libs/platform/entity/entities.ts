@@ -164,8 +164,8 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
       return await this.projected(organizationId, id);
     } catch (error) {
       if (!(error instanceof Fault) || error.code !== 'store_unavailable') throw error;
-      const read = { commandId: newId(), organizationId, actor: READER, at: systemClock.now() };
-      return this.#own(organizationId, await this.current(read, id));
+      const entity = await this.latest(organizationId, id);
+      return entity === null || isDeleted(entity) ? null : entity;
     }
   }
 
@@ -173,12 +173,18 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
   async projected(organizationId: EntityId, id: EntityId): Promise<EntityOf<State> | null> {
     // Written by the fold of this type, under keys that carry the version of its shape.
     const state = await this.#reader.state(this.type.category, organizationId, id, this.#part);
-    return this.#own(organizationId, state as State);
+    const entity = entityOf(state as State);
+    return entity?.organizationId !== organizationId || isDeleted(entity) ? null : entity;
   }
 
-  #own(organizationId: EntityId, state: State): EntityOf<State> | null {
-    const entity = entityOf(state);
-    return entity === null || entity.organizationId !== organizationId || isDeleted(entity) ? null : entity;
+  /**
+   * The entity at the end of its stream, also a deleted one; null if the organization has none. Read by a command without
+   * events, which shares the state that commands keep.
+   */
+  async latest(organizationId: EntityId, id: EntityId): Promise<EntityOf<State> | null> {
+    const context = { commandId: newId(), organizationId, actor: READER, at: systemClock.now() };
+    const entity = entityOf(await this.current(context, id));
+    return entity?.organizationId === organizationId ? entity : null;
   }
 
   /** The entity as the API answers it, or null if the organization has none. */

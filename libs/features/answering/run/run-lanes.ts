@@ -28,7 +28,7 @@ export async function enterLane(
   const { lanes, runs } = answering;
   const id = runLaneId(run);
   const entry = { id, runId: run.id, sequence: parseInteractionId(run.messageId)?.sequence ?? 0 };
-  const isRestart = await restarts(run, contextOf, answering);
+  const isRestart = await restarts(run, answering);
   for (;;) {
     // 1. Enter; a repeated attempt finds its entry.
     const refusal = await lanes.enter(contextOf('enter lane'), entry, isRestart);
@@ -58,11 +58,10 @@ export async function enterLane(
 
 /** Messages of agents wait in their lane, so that agents that answer each other end nothing that a user has asked for. */
 async function restarts(
-  { depth, channelId }: Run,
-  contextOf: ContextOf,
+  { organizationId, depth, channelId }: Run,
   { channels }: Pick<Answering, 'channels'>,
 ): Promise<boolean> {
-  return depth === 0 && (await channels.runConcurrency(contextOf('concurrency'), channelId)) === 'restart';
+  return depth === 0 && (await channels.runConcurrency(organizationId, channelId)) === 'restart';
 }
 
 /** A run leaves its lane, and the next one that is alive is admitted. Repeatable. */

@@ -82,7 +82,7 @@ async function next(answering: Stepping, run: Run, process: Process<RunState, Ru
 
 /** Claims a run whose turn it is. */
 async function begin({ run, agent, process, channel }: StepOfRun, answering: Answering): Promise<readonly RunEvent[]> {
-  const isAsked = await isAwaited(run, process.commandContext('asker'), answering.runs);
+  const isAsked = await isAwaited(run, answering.runs);
   if (!isAsked) return [{ type: 'RunCancelled.v1', data: {} }];
   // Teams get the messages as they come, and order their answers themselves.
   const isExternal = agent.runtime === EXTERNAL;
@@ -106,7 +106,7 @@ async function stepOn(one: StepOfRun, trace: RunTrace, answering: Stepping): Pro
     return completed;
   }
   const call = todo.kind === 'tool' ? todo.call.name : null;
-  const wanted = { context: process.commandContext('channel'), call, signal: process.signal };
+  const wanted = { call, signal: process.signal };
   const toolset = await toolsOf(agent, run, wanted, answering);
   if (todo.kind === 'tool') {
     await endQuestion(run, process.commandContext('question'), answering.runs);

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { CommandContext } from '#libs/platform/commands/index.ts';
 
 import type { Answering } from '../context.ts';
 import type { Run } from '../run/run.ts';
@@ -17,10 +16,9 @@ const mentioned = z.object({ agent: z.object({ id: z.string() }) });
  */
 export async function mentionTool(
   run: Run,
-  context: CommandContext,
   answering: Pick<Answering, 'agents' | 'channels'>,
 ): Promise<RunTool | null> {
-  const others = run.asked === null ? await agentsBeside(run, context, answering) : [];
+  const others = run.asked === null ? await agentsBeside(run, answering) : [];
   if (others.length === 0) return null;
   const about =
     'Hands over to another agent of this channel: mentions it in your response, which it reads and answers when you have finished. Agents, with their ids:';

@@ -56,8 +56,8 @@ const withheld = z.object({
  * Asks another agent: a call does not answer by itself, but becomes the event `QuestionAsked`. Repeatable: the run of the
  * asked agent has an id that follows from the call.
  */
-export async function askTool(run: Run, context: CommandContext, answering: Others): Promise<RunTool> {
-  const others = await askableAgents(run, context, answering);
+export async function askTool(run: Run, answering: Others): Promise<RunTool> {
+  const others = await askableAgents(run, answering);
   return {
     name: ASK_TOOL,
     description: ['Asks another agent, and returns its answer. Agents, with their ids:', ...others.map(lineOf)].join(
@@ -70,7 +70,7 @@ export async function askTool(run: Run, context: CommandContext, answering: Othe
       const { agent: named, question } = askInput.parse(input);
       const refusal = refusalOf(run);
       if (refusal !== null) return failure(refusal);
-      const agent = await foundAgent(run, named, { context, others }, answering);
+      const agent = await foundAgent(run, named, others, answering);
       if (typeof agent === 'string') return failure(agent);
       return { asks: { runId: derivedId(run.id, `question ${callId}`), agentId: agent.id, question } };
     },
@@ -78,9 +78,9 @@ export async function askTool(run: Run, context: CommandContext, answering: Othe
 }
 
 /** Agents that take part in the channel, then others of the organization; newest first. */
-async function askableAgents(run: Run, context: CommandContext, answering: Others): Promise<readonly AgentProfile[]> {
+async function askableAgents(run: Run, answering: Others): Promise<readonly AgentProfile[]> {
   const withheld = withheldBy(run);
-  const present = await agentsBeside(run, context, answering);
+  const present = await agentsBeside(run, answering);
   const listed = await answering.agents.listed(run.organizationId, MAX_LISTED + 1);
   const others = listed.filter(({ id }) => id !== run.agentId && !withheld.has(id));
   return [...present, ...others.filter(({ id }) => present.every((one) => one.id !== id))].slice(0, MAX_LISTED);
@@ -90,14 +90,12 @@ async function askableAgents(run: Run, context: CommandContext, answering: Other
  * Active agents that take part in the channel, personal ones included, without this one and those that the message
  * withholds: at most {@link MAX_LISTED}.
  */
-export async function agentsBeside(
-  run: Run,
-  context: CommandContext,
-  { agents, channels }: Others,
-): Promise<readonly AgentProfile[]> {
+export async function agentsBeside(run: Run, { agents, channels }: Others): Promise<readonly AgentProfile[]> {
   const { organizationId, channelId, agentId } = run;
   const withheld = withheldBy(run);
-  const others = [...(await channels.agentsIn(context, channelId))].filter((id) => id !== agentId && !withheld.has(id));
+  const others = [...(await channels.agentsIn(organizationId, channelId))].filter(
+    (id) => id !== agentId && !withheld.has(id),
+  );
   const found = await Promise.all(others.slice(0, MAX_LISTED).map((id) => agents.agent(organizationId, id)));
   return found.filter((agent) => agent !== null).filter(({ isActive }) => isActive);
 }
@@ -133,16 +131,11 @@ function refusalOf({ depth, steps }: Run): string | null {
   return asked < most ? null : `${asked} questions were asked in this run, and the limit is ${most}`;
 }
 
-interface Named {
-  readonly context: CommandContext;
-  readonly others: readonly AgentProfile[];
-}
-
 /** @returns what is wrong with the name, for the model; an agent that must not be seen is answered as a missing one */
 async function foundAgent(
   run: Run,
   named: string,
-  { context, others }: Named,
+  others: readonly AgentProfile[],
   { agents, channels }: Others,
 ): Promise<Agent | string> {
   const { organizationId, channelId, agentId } = run;
@@ -156,7 +149,9 @@ async function foundAgent(
   // Lists come from the read model, which may lag.
   const agent = id === undefined ? null : await agents.agent(organizationId, id);
   if (agent?.isActive !== true) return NO_SUCH_AGENT;
-  return agent.isPersonal && !(await channels.agentsIn(context, channelId)).has(agent.id) ? NO_SUCH_AGENT : agent;
+  return agent.isPersonal && !(await channels.agentsIn(organizationId, channelId)).has(agent.id)
+    ? NO_SUCH_AGENT
+    : agent;
 }
 
 /** The run of the agent that a waiting run asks. */
@@ -221,9 +216,9 @@ export async function endQuestion({ question }: Run, context: CommandContext, ru
 }
 
 /** Whether the run that has asked still waits. */
-export async function isAwaited({ id, asked }: Run, context: CommandContext, runs: Runs): Promise<boolean> {
+export async function isAwaited({ id, organizationId, asked }: Run, runs: Runs): Promise<boolean> {
   if (asked === null) return true;
-  const asker = await runs.current(context, asked.askedBy.runId);
+  const asker = await runs.latest(organizationId, asked.askedBy.runId);
   return asker !== null && !hasEnded(asker) && isWaiting(asker) && asker.question?.runId === id;
 }
 

@@ -1,5 +1,4 @@
 import type { Agent } from '#libs/features/agents/index.ts';
-import type { CommandContext } from '#libs/platform/commands/index.ts';
 
 import type { Answering } from '../context.ts';
 import { ChannelRefusal, type StepOfRun } from '../run/run.channel.ts';
@@ -26,7 +25,6 @@ export interface Toolset {
 }
 
 interface Step {
-  readonly context: CommandContext;
   /** Name of the only tool that the step needs; null: all. */
   readonly call: string | null;
   readonly signal: AbortSignal;
@@ -38,16 +36,11 @@ interface Step {
  *
  * @throws Fault `store_unavailable`; the reason of `signal`
  */
-export async function toolsOf(
-  agent: Agent,
-  run: Run,
-  { context, call, signal }: Step,
-  answering: Answering,
-): Promise<Toolset> {
+export async function toolsOf(agent: Agent, run: Run, { call, signal }: Step, answering: Answering): Promise<Toolset> {
   const { model } = answering;
   const { general_web_search: mayRead, general_agent_search: mayAsk } = agent.features;
   const offers = (name: string) => mayAsk && model !== null && (call === null || call === name);
-  const mention = offers(MENTION_TOOL) ? await mentionTool(run, context, answering) : null;
+  const mention = offers(MENTION_TOOL) ? await mentionTool(run, answering) : null;
   const remote =
     model === null
       ? { tools: [], missed: [] }
@@ -55,7 +48,7 @@ export async function toolsOf(
   const all = [
     ...(agent.knowledgeGraph === null ? [] : [searchTool(answering)]),
     ...(mayRead && overridesOf(agent, run).mayReadPages ? [readPageTool(answering)] : []),
-    ...(offers(ASK_TOOL) ? [await askTool(run, context, answering)] : []),
+    ...(offers(ASK_TOOL) ? [await askTool(run, answering)] : []),
     ...(mention === null ? [] : [mention]),
     ...remote.tools,
   ];

@@ -1,4 +1,4 @@
-// The event store in a thread of this process, as this process calls it: without gRPC, one message for each turn of the
+// The event store in a thread of this process, as this process calls it: without gRPC, one message for each iteration of the
 // event loop.
 import type { MessagePort } from 'node:worker_threads';
 import { StoredEvent } from '../log/stored-event.ts';

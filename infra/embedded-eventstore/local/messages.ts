@@ -1,5 +1,5 @@
 // Messages between a process and the event store in a thread of it. Each is a list: all calls, or all answers, of one
-// turn of the event loop, because a message costs more than its contents.
+// iteration of the event loop, because a message costs more than its contents.
 
 /** JSON in `data` and `metadata`. */
 export type LocalEvent = readonly [id: string, type: string, data: string, metadata: string];

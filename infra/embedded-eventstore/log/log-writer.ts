@@ -55,7 +55,7 @@ export class LogWriter {
   }
 
   async #run(): Promise<void> {
-    // Writes of the same turn of the event loop share the commit.
+    // Writes of the same iteration of the event loop share the commit.
     await nextTurn();
     while (this.#waiting.length > 0) await this.#commit(this.#take());
     this.#running = undefined;
@@ -85,7 +85,7 @@ export class LogWriter {
       }
       if (!draft.isEmpty) {
         const commit = { position: this.position, streams: draft.touched };
-        // In the next turn of the event loop: this one sends the acknowledgements.
+        // In the next iteration of the event loop: this one sends the acknowledgements.
         setImmediate(() => this.#onCommit(commit));
       }
     } catch (error) {

@@ -39,7 +39,7 @@ export class Groups {
 
   /** @throws CallError (rejects) when the group exists */
   create(name: GroupName, settings: GroupSettings, filter: FilterExpression | undefined): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#afterEarlier(async () => {
       if (this.#groups.has(keyOf(name))) throw groupExists(name);
       const record = { ...name, settings, ...(filter ? { filter } : {}), firstPlace: this.#firstPlace(name, settings) };
       await this.#store.put(record);
@@ -49,7 +49,7 @@ export class Groups {
 
   /** Drops the consumers, keeps checkpoint and filter. @throws CallError (rejects) when there is none */
   update(name: GroupName, settings: GroupSettings): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#afterEarlier(async () => {
       const group = this.get(name);
       await group.stop();
       const record = { ...group.record, settings, firstPlace: this.#firstPlace(name, settings) };
@@ -65,7 +65,7 @@ export class Groups {
 
   /** Drops the consumers; deletes the checkpoint and the parked messages, too. @throws CallError (rejects) when there is none */
   delete(name: GroupName): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#afterEarlier(async () => {
       const group = this.get(name);
       await group.stop();
       try {
@@ -81,7 +81,7 @@ export class Groups {
 
   /** Drops all consumers and loads every group from disk again. */
   restart(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#afterEarlier(async () => {
       await Promise.all(this.list().map((group) => group.stop()));
       this.#groups.clear();
       for (const record of this.#store.all()) this.#open(record);
@@ -89,7 +89,7 @@ export class Groups {
   }
 
   stop(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#afterEarlier(async () => {
       await Promise.all(this.list().map((group) => group.stop()));
     });
   }
@@ -103,7 +103,7 @@ export class Groups {
     return startFrom === 'end' ? logSource(this.#log, streamOfSource(source)).end() : startFrom;
   }
 
-  #inTurn(change: () => Promise<void>): Promise<void> {
+  #afterEarlier(change: () => Promise<void>): Promise<void> {
     const done = this.#lastChange.then(change, change);
     this.#lastChange = done;
     return done;

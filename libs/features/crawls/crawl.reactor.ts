@@ -124,7 +124,7 @@ async function advance(
   }
   await visits.end();
   prepareSearch(tools, crawl);
-  // Another crawl has the turns of the site: the step is tried again.
+  // Other crawls use all slots of the site: the step is tried again.
   return visits.pages.count === 0 ? [] : eventsOfStep(tools, recorded, process, visits);
 }
 

@@ -30,7 +30,7 @@ export interface SlotRequest {
  *
  * Guarantees: two requests start at least `intervalMs` apart, and at most four are under way, three of them of one organization. Without Redis no request
  * starts.
- * Omits: turns between crawls of one site. A Redis that loses its newest writes forgets requests under way.
+ * Omits: fairness between crawls of one site. A Redis that loses its newest writes forgets requests under way.
  */
 export class HostSlots {
   readonly #functions: FunctionLibrary;
@@ -40,7 +40,7 @@ export class HostSlots {
   }
 
   /**
-   * @returns a function to call when the request has ended; null if its turn does not come in time
+   * @returns a function to call when the request has ended; null if none is free in time
    * @throws Fault `store_unavailable`; the reason of `signal`
    */
   async take(

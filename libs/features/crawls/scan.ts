@@ -90,7 +90,7 @@ export class PageVisits {
   }
 
   /**
-   * Starts the visit of the next page. @returns whether a request was needed, or null if its turn is too far away
+   * Starts the visit of the next page. @returns whether a request was needed, or null if the site admits it too late
    * @throws Fault; the reason of the signal
    */
   async begin(entry: FoundUrl, maxWaitMs: number): Promise<boolean | null> {

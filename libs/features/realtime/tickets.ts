@@ -82,7 +82,7 @@ export class Tickets {
 
   async #sendAll(node: ReturnType<Platform['redis']['nodeOf']>): Promise<void> {
     for (let batch = this.#waiting.get(node) ?? []; batch.length > 0; batch = this.#waiting.get(node) ?? []) {
-      // Tickets of this turn of the event loop join the batch.
+      // Tickets of this iteration of the event loop join the batch.
       await endOfTurn();
       this.#waiting.set(node, batch.splice(MAX_BATCH));
       // Keys of one call must be in one slot, and those of a cluster are in many.

@@ -20,7 +20,7 @@ export interface TaskOptions {
 const IDLE_MS = 30_000;
 const MAX_PROCESSOR_SECONDS = 300;
 
-interface Turn {
+interface WaitingTask {
   readonly isAlone: boolean;
   start(slot: Slot): void;
 }
@@ -50,8 +50,8 @@ interface Slot {
 export class BoundedPool<Request, Result> {
   readonly #limits: ProcessLimits;
   readonly #slots: readonly Slot[];
-  /** Groups with waiting tasks, in the order of their turns. */
-  readonly #waiting = new Map<string, Turn[]>();
+  /** Groups with waiting tasks, in the order in which they get processes. */
+  readonly #waiting = new Map<string, WaitingTask[]>();
   readonly #closing = new AbortController();
 
   constructor({ processes, maxProcessorSeconds = MAX_PROCESSOR_SECONDS, ...limits }: BoundedPoolOptions) {
@@ -76,7 +76,7 @@ export class BoundedPool<Request, Result> {
   async run(request: Request, { group, signal, timeoutMs }: TaskOptions): Promise<Result> {
     const stopping = signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
     const attempt = (isAlone: boolean): Promise<TaskAnswer> =>
-      this.#inTurn(group, isAlone, stopping, (process) => process.run(request, stopping, timeoutMs));
+      this.#withSlot(group, isAlone, stopping, (process) => process.run(request, stopping, timeoutMs));
     let answer = await attempt(false);
     if (!answer.ok && !answer.isCertain) answer = await attempt(true);
     if (!answer.ok) throw new TaskError(answer.kind, answer.message, { detail: answer.detail });
@@ -92,13 +92,13 @@ export class BoundedPool<Request, Result> {
     }
   }
 
-  async #inTurn(
+  async #withSlot(
     group: string,
     isAlone: boolean,
     signal: AbortSignal,
     work: (process: BoundedProcess) => Promise<TaskAnswer>,
   ): Promise<TaskAnswer> {
-    const slot = await this.#turn(group, isAlone, signal);
+    const slot = await this.#slotFor(group, isAlone, signal);
     try {
       await slot.exited;
       slot.process ??= new BoundedProcess(this.#limits);
@@ -111,17 +111,17 @@ export class BoundedPool<Request, Result> {
   }
 
   /** Resolves when the task may run: those that run alone before the others of their group, else in the order of calls. */
-  #turn(group: string, isAlone: boolean, signal: AbortSignal): Promise<Slot> {
+  #slotFor(group: string, isAlone: boolean, signal: AbortSignal): Promise<Slot> {
     signal.throwIfAborted();
     return new Promise((resolve, reject) => {
-      const turns = this.#waiting.get(group) ?? [];
+      const tasks = this.#waiting.get(group) ?? [];
       const cancel = (): void => {
-        turns.splice(turns.indexOf(turn), 1);
-        if (turns.length === 0) this.#waiting.delete(group);
+        tasks.splice(tasks.indexOf(task), 1);
+        if (tasks.length === 0) this.#waiting.delete(group);
         reject(signal.reason as Error);
         this.#next();
       };
-      const turn: Turn = {
+      const task: WaitingTask = {
         isAlone,
         start(slot) {
           signal.removeEventListener('abort', cancel);
@@ -129,22 +129,22 @@ export class BoundedPool<Request, Result> {
         },
       };
       signal.addEventListener('abort', cancel, { once: true });
-      if (isAlone) turns.unshift(turn);
-      else turns.push(turn);
-      this.#waiting.set(group, turns);
+      if (isAlone) tasks.unshift(task);
+      else tasks.push(task);
+      this.#waiting.set(group, tasks);
       this.#next();
     });
   }
 
   #next(): void {
-    // 1. Groups that have a process, until it is the turn of others.
+    // 1. Groups that have a process, until others need it.
     for (const slot of this.#slots) {
       if (slot.group !== null) this.#startOf(slot);
       if (slot.group === null || slot.running > 0) continue;
       this.#toEnd(slot.group);
       slot.group = null;
     }
-    // 2. Groups that have none, in turn.
+    // 2. Groups that have none, in their order.
     for (const slot of this.#slots) {
       const group = slot.group === null ? this.#groupWithoutProcess() : undefined;
       if (group === undefined) continue;
@@ -160,18 +160,18 @@ export class BoundedPool<Request, Result> {
   }
 
   #startOf(slot: Slot): void {
-    const turns = this.#waiting.get(slot.group ?? '') ?? [];
-    for (let turn = turns[0]; turn !== undefined && this.#mayStart(slot, turn); turn = turns[0]) {
+    const tasks = this.#waiting.get(slot.group ?? '') ?? [];
+    for (let task = tasks[0]; task !== undefined && this.#mayStart(slot, task); task = tasks[0]) {
       slot.running += 1;
       slot.started += 1;
-      slot.isAlone = turn.isAlone;
-      turns.shift();
-      if (turns.length === 0) this.#waiting.delete(slot.group ?? '');
-      turn.start(slot);
+      slot.isAlone = task.isAlone;
+      tasks.shift();
+      if (tasks.length === 0) this.#waiting.delete(slot.group ?? '');
+      task.start(slot);
     }
   }
 
-  #mayStart(slot: Slot, { isAlone }: Turn): boolean {
+  #mayStart(slot: Slot, { isAlone }: WaitingTask): boolean {
     const { tasksAtOnce } = this.#limits;
     const isRoundOver = slot.started >= tasksAtOnce && this.#groupWithoutProcess() !== undefined;
     if (isRoundOver) return false;
@@ -189,8 +189,8 @@ export class BoundedPool<Request, Result> {
   }
 
   #toEnd(group: string): void {
-    const turns = this.#waiting.get(group);
-    if (turns !== undefined && this.#waiting.delete(group)) this.#waiting.set(group, turns);
+    const tasks = this.#waiting.get(group);
+    if (tasks !== undefined && this.#waiting.delete(group)) this.#waiting.set(group, tasks);
   }
 }
 

@@ -5,7 +5,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { entityKeys, type Lookup, type Projection } from '#libs/platform/readmodel/index.ts';
 import { emptyTip, streamName, type Tip, TipCache } from '#libs/platform/streams/index.ts';
 
-import { BatchesInTurn } from './batches-in-turn.ts';
+import { OrderedBatches } from './ordered-batches.ts';
 import type { CommandContext, CommandHandlerOptions, CommandStores } from './command-context.ts';
 import { CommandQueue } from './command-queue.ts';
 import { EntityStream } from './entity-stream.ts';
@@ -54,7 +54,7 @@ export class CommandHandler<State, E extends DomainEvent> {
   readonly #stream: EntityStream<State, E>;
   readonly #cache: TipCache;
   readonly #queue: CommandQueue<Waiting<State, E>>;
-  readonly #applied = new BatchesInTurn();
+  readonly #applied = new OrderedBatches();
   /** By stream, while a batch has taken it: the tip that the batch is decided on, and the tip after its append. */
   readonly #taken = new Map<string, readonly Tip<State>[]>();
 

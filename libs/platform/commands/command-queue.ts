@@ -35,7 +35,7 @@ export class CommandQueue<Waiting extends { reject(error: unknown): void }> {
   }
 
   async #drain(id: string): Promise<void> {
-    // Commands that arrive in one turn of the event loop form one batch.
+    // Commands that arrive in one iteration of the event loop form one batch.
     await new Promise((resolve) => setImmediate(resolve));
     const queue = this.#waiting.get(id) ?? [];
     while (queue.length > 0) {

@@ -89,7 +89,7 @@ export class EntityStream<State, E extends DomainEvent> {
     return isAppended ? () => this.#apply(run, write) : null;
   }
 
-  /** In the next turn of the event loop: this one sends the append. Undefined after an error, which applying throws again. */
+  /** In the next iteration of the event loop: this one sends the append. Undefined after an error, which applying throws again. */
   async #prepare(run: AppendedRun<State, E>): Promise<EntityWrite | undefined> {
     await nextTurn();
     try {

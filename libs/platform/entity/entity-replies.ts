@@ -39,7 +39,7 @@ export interface Presentation<Entity> {
 interface PastRequest<Entity> {
   readonly organizationId: EntityId;
   readonly asOf: HistoryPoint;
-  /** Reads the past without the log. Default: `Entities.at`, in turn with other reads of the past. */
+  /** Reads the past without the log. Default: `Entities.at`, queued with other reads of the past. */
   readonly read?: (() => Promise<Entity | null>) | undefined;
 }
 

@@ -102,7 +102,7 @@ export async function sendEventStream(
 }
 
 /**
- * A stream for a subscriber that begins after a sequence. It must join the stream in the same turn of the event loop.
+ * A stream for a subscriber that begins after a sequence. It must join the stream in the same iteration of the event loop.
  *
  * @throws HttpError 404; ValidationFailure 422 for a sequence beyond the end; StreamGone; `Fault` `stopping`
  */

@@ -59,7 +59,7 @@ interface EntityReads<
     readonly facets?: (filters: z.output<z.ZodObject<Filters>>) => FilterOf<F>;
   };
   readonly one: Operation & {
-    /** Reads the past without the log. Default: {@link Entities.at}, in turn with other reads of the past. */
+    /** Reads the past without the log. Default: {@link Entities.at}, queued with other reads of the past. */
     readonly past?: (
       organizationId: EntityId,
       id: EntityId,

@@ -62,7 +62,7 @@ export interface EmbeddedMember {
   onDropped(error: Error): void;
 }
 
-/** What a member sends in one turn of the event loop is one message. */
+/** What a member sends in one iteration of the event loop is one message. */
 export interface EmbeddedMembership {
   acknowledge(id: string): void;
   park(id: string, reason: string): void;

@@ -21,7 +21,7 @@ export class GroupMembership implements OpenMembership {
   readonly #livenessMs: number;
   readonly #subscription: PersistentSubscriptionToAll;
   readonly #pull: EventPull<PersistentSubscriptionToAllResolvedEvent>;
-  /** Events that were acknowledged in this turn of the event loop: one message acknowledges all of them. */
+  /** Events that were acknowledged in this iteration of the event loop: one message acknowledges all of them. */
   readonly #acknowledged: PersistentSubscriptionToAllResolvedEvent[] = [];
   #isConfirmed = false;
   #isOpen = true;

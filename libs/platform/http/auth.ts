@@ -27,7 +27,7 @@ export function actorOf({
  * Port: finds the principal of an API key.
  *
  * Guarantees: `null` for every key that is unknown, malformed, expired or revoked, without saying which. Returns
- * without a promise if no look-up is needed, so that a read costs no extra turn of the event loop. Throws
+ * without a promise if no look-up is needed, so that a read costs no extra iteration of the event loop. Throws
  * `storeUnavailable` if the look-up fails.
  * Omissions: the form of the header, scopes, rate limits.
  */

@@ -51,7 +51,7 @@ export { completionOf } from './validation/completion.ts';
 export { parseInput } from './validation/validator.ts';
 export { runOnce, runRequestOnce } from './run-once.ts';
 export { authenticateUpgrade } from './key-lookups.ts';
-export { callerAddress, inTurn, Windows } from './rate-limits.ts';
+export { callerAddress, withPermit, Windows } from './rate-limits.ts';
 export { requireKnownKey } from './idempotency.ts';
 export type { IdempotencyStore } from './idempotency.ts';
 export { RedisIdempotencyStore } from './idempotency.redis.ts';

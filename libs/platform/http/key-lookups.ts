@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { FairSemaphore } from '../lifecycle/index.ts';
 import { digestOf, type Authenticator, type Principal } from './auth.ts';
 import { tooManyRequests } from './errors.ts';
-import { inTurn, Windows } from './rate-limits.ts';
+import { withPermit, Windows } from './rate-limits.ts';
 import type { RateLimit } from './server-options.ts';
 
 const LOOKUPS_AT_ONCE = 16;
@@ -38,7 +38,7 @@ export async function authenticateUpgrade(request: IncomingMessage, key: string)
  */
 export class KeyLookups {
   readonly #authenticator: Authenticator;
-  readonly #turns = new FairSemaphore({
+  readonly #permits = new FairSemaphore({
     permits: LOOKUPS_AT_ONCE,
     maxWaiting: MAX_WAITING,
     maxWaitingInGroup: MAX_WAITING_PER_ADDRESS,
@@ -56,7 +56,7 @@ export class KeyLookups {
   /** @throws HttpError 429 for a key that needs a look-up, if the address has too many refused keys */
   authenticate(key: string, address: string, digest = digestOf(key)): Principal | null | Promise<Principal | null> {
     const seconds = this.#failures?.remaining(address) ?? 0;
-    if (seconds === 0 && this.#turns.isFree) {
+    if (seconds === 0 && this.#permits.isFree) {
       const identity = this.#authenticator.authenticate(key, digest);
       return identity instanceof Promise ? this.#lookUp(digest, address, () => identity) : identity;
     }
@@ -76,13 +76,13 @@ export class KeyLookups {
   }
 
   #lookUp(digest: string, address: string, read: () => Promise<Principal | null>): Promise<Principal | null> {
-    const turn = {
+    const queued = {
       group: address,
-      signal: this.#turns.isFree ? undefined : AbortSignal.timeout(MAX_WAIT_MS),
+      signal: this.#permits.isFree ? undefined : AbortSignal.timeout(MAX_WAIT_MS),
       detail: 'Too many unknown keys are being looked up',
       retryAfterSeconds: 1,
     };
-    const result = inTurn(this.#turns, turn, async () => {
+    const result = withPermit(this.#permits, queued, async () => {
       const seconds = this.#failures?.remaining(address) ?? 0;
       if (seconds > 0) throw tooManyRequests(seconds);
       return this.#counted(read(), address);

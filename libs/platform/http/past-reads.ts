@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { FairSemaphore } from '../lifecycle/index.ts';
 import { tooManyRequests } from './errors.ts';
-import { callerAddress, inTurn } from './rate-limits.ts';
+import { callerAddress, withPermit } from './rate-limits.ts';
 import type { HttpServerOptions } from './server-options.ts';
 
 /** Part of the time that an organization or address may spend on reads of the past, and its initial budget. */
@@ -65,7 +65,7 @@ export class PastReads {
   readonly #clock: () => number;
   readonly #organizations: TimeBudgets | null;
   readonly #addresses: TimeBudgets | null;
-  readonly #turns = new FairSemaphore({
+  readonly #permits = new FairSemaphore({
     permits: READS_AT_ONCE,
     maxWaiting: MAX_WAITING,
     maxWaitingInGroup: MAX_WAITING_PER_ORGANIZATION,
@@ -86,7 +86,7 @@ export class PastReads {
     this.#refuseIfSpent(reader);
     const signal = AbortSignal.any([reader.signal, AbortSignal.timeout(MAX_WAIT_MS)]);
     const detail = 'Too many reads of the past are waiting';
-    return inTurn(this.#turns, { group: reader.organizationId, signal, detail, retryAfterSeconds: 2 }, () => {
+    return withPermit(this.#permits, { group: reader.organizationId, signal, detail, retryAfterSeconds: 2 }, () => {
       this.#refuseIfSpent(reader);
       return this.#charged(reader, read);
     });

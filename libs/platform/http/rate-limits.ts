@@ -89,7 +89,7 @@ function limiter(windows: Windows, callerOf: (request: FastifyRequest) => string
   };
 }
 
-export interface QueueTurn {
+interface QueuedWork {
   /** Callers take turns; each has a queue of its own. */
   readonly group: string;
   /** Ends the wait, not the work. */
@@ -105,8 +105,11 @@ export interface QueueTurn {
  * @throws HttpError 429 if the queue of the group is full; `Fault` `overloaded` if all queues are full or the signal
  *   aborts; the errors of `work`
  */
-export async function inTurn<T>(semaphore: FairSemaphore, turn: QueueTurn, work: () => Promise<T>): Promise<T> {
-  const { group, signal, detail, retryAfterSeconds } = turn;
+export async function withPermit<T>(
+  semaphore: FairSemaphore,
+  { group, signal, detail, retryAfterSeconds }: QueuedWork,
+  work: () => Promise<T>,
+): Promise<T> {
   let hasStarted = false;
   const start = (): Promise<T> => {
     hasStarted = true;

@@ -9,11 +9,11 @@ const MAX_WAIT_MS = 50;
  */
 export class EventLoopPace {
   #since = performance.eventLoopUtilization();
-  #turn: Promise<void> = Promise.resolve();
+  #last: Promise<void> = Promise.resolve();
 
   /** Resolves for one caller after the other, each when the event loop has been idle for as long as it was busy. */
   wait(): Promise<void> {
-    return (this.#turn = this.#turn.then(() => this.#idle()));
+    return (this.#last = this.#last.then(() => this.#idle()));
   }
 
   async #idle(): Promise<void> {

@@ -18,7 +18,8 @@ export interface FairSemaphoreOptions {
   readonly maxWaiting?: number;
 }
 
-export interface Turn {
+/** How work waits for a permit. */
+export interface Wait {
   /** Groups take turns, so a group with much work delays another by at most one piece of work per permit. */
   readonly group?: string;
   /** Cancels the wait. Running work must observe the signal itself. */
@@ -32,7 +33,7 @@ export class FairSemaphore {
   readonly #maxWaiting: number;
   #free: number;
   #waiting = 0;
-  /** Groups with queued work, in the order of their turns. */
+  /** Groups with queued work, in the order in which they get permits. */
   readonly #groups = new Map<string, Set<() => void>>();
   /** Permits of each group that has any. */
   readonly #taken = new Map<string, number>();
@@ -59,7 +60,7 @@ export class FairSemaphore {
    *
    * @throws QueueFull; the reason of the signal once that has aborted
    */
-  async run<T>(work: () => Promise<T>, { group = '', signal }: Turn = {}): Promise<T> {
+  async run<T>(work: () => Promise<T>, { group = '', signal }: Wait = {}): Promise<T> {
     signal?.throwIfAborted();
     if (this.#isFreeFor(group)) this.#take(group);
     else await this.#wait(group, signal);

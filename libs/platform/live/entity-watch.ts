@@ -47,7 +47,7 @@ export async function* endsOf(
       signal.throwIfAborted();
       const timer = setTimeout(() => wake.resolve(), RECHECK_MS);
       await wake.promise.finally(() => clearTimeout(timer));
-      // What follows from here on is for the next turn.
+      // What follows from here on is for the next iteration.
       wake = Promise.withResolvers();
       signal.throwIfAborted();
       yield;

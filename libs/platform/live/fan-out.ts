@@ -4,7 +4,7 @@ import { LOSSY_BYTES, SLOW_BYTES, type Subscriber } from './subscriber.ts';
 import { wantsValues, type ValueCatchUp } from './value-catch-up.ts';
 
 /**
- * Writes frames to the live subscribers of a stream. The frames of one turn of the event loop are joined once for all
+ * Writes frames to the live subscribers of a stream. The frames of one iteration of the event loop are joined once for all
  * subscribers of a group, and are one write for each.
  */
 export class FanOut {

@@ -26,7 +26,7 @@ interface Share<Item> {
 
 interface Lane<Item> {
   running: number;
-  /** In the order of turns. */
+  /** In the order in which they get slots. */
   readonly shares: Map<EntityId, Share<Item>>;
 }
 
@@ -73,7 +73,7 @@ export class FairSlots<Item extends { readonly use: SlotUse }> {
       const { organizationId, processId } = item.use;
       const share = this.#shareOf(item);
       share.ready.delete(item);
-      // To the end of the order: the next turn is that of another organization.
+      // To the end of the order: the next slot goes to another organization.
       lane.shares.delete(organizationId);
       lane.shares.set(organizationId, share);
       this.#count(item, lane, share, 1);
@@ -91,7 +91,7 @@ export class FairSlots<Item extends { readonly use: SlotUse }> {
     this.#forgetIdle(item);
   }
 
-  /** Of the organization that has the fewest slots, of several the one whose last turn is the longest ago. */
+  /** Of the organization that has the fewest slots, of several the one that got its last slot the longest ago. */
   #nextOf({ shares }: Lane<Item>): Item | undefined {
     let next: Item | undefined;
     let least = this.#limits.perOrganization;

@@ -58,7 +58,7 @@ export interface ReactorLimits {
   /** Those of them that one organization may have of one resource. Default: no limit of its own. */
   readonly perResource?: number;
   /**
-   * Events that one worker holds, those that wait for their turn or their next attempt included. Organizations take turns
+   * Events that one worker holds, those that wait for a slot or their next attempt included. Organizations take turns
    * within these: beyond them, the reactor takes events in the order of the log. Default 20,000.
    */
   readonly maxHeld?: number;

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 
 import { Fault } from '#libs/kernel/faults.ts';
-import { bytesOf, textsOf, TurnBatches, type RedisClient, type Values } from '#libs/platform/redis/index.ts';
+import { bytesOf, textsOf, LoopBatches, type RedisClient, type Values } from '#libs/platform/redis/index.ts';
 
 import { decodeDocument, type Document } from './document.ts';
 import { projectionKeys, type ProjectionKeys, type ReadModelName } from './read-model.keys.ts';
@@ -12,7 +12,7 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** Reads of one turn of the event loop, from one node. */
+/** Reads of one iteration of the event loop, from one node. */
 interface Batch {
   isComplete?: Promise<boolean>;
   /** Begins with the completeness mark. */
@@ -31,7 +31,7 @@ const MARK = Buffer.from('1');
  * does not exist. While they do not (a first start on an old log, an emptied Redis, a rebuild, a new version), it may be
  * written later, and a list may lack entries.
  *
- * Reads of one turn of the event loop go to Redis as one `MGET` (in a cluster, one for each node), which makes many small
+ * Reads of one iteration of the event loop go to Redis as one `MGET` (in a cluster, one for each node), which makes many small
  * reads cheap. One server answers it at one moment. In a cluster the completeness mark may be on another node, so the
  * mark of the same build is read before the values and again after them. Deleting read models removes the mark first, and
  * a new build has a new name, so the mark existed during the whole interval.
@@ -43,7 +43,7 @@ export class CategoryReader {
   readonly #redis: RedisClient;
   readonly #keys: ProjectionKeys;
   /** By node, so that a slow node delays only its own reads; null on one server. */
-  readonly #batches: TurnBatches<Redis | null, Batch>;
+  readonly #batches: LoopBatches<Redis | null, Batch>;
   /** The build that was complete when the mark was last read; in a cluster only. */
   #seen: string | null = null;
 
@@ -51,7 +51,7 @@ export class CategoryReader {
     this.name = name;
     this.#redis = redis;
     this.#keys = projectionKeys(name);
-    this.#batches = new TurnBatches(redis, {
+    this.#batches = new LoopBatches(redis, {
       first: true,
       create: () => ({ keys: [this.#keys.complete], places: new Map(), waiting: [] }),
       isFull: (batch, more) => batch.keys.length + more > MAX_KEYS,
@@ -83,8 +83,8 @@ export class CategoryReader {
   }
 
   /**
-   * Whether the read models hold the whole log. One read for all callers of a turn of the event loop, sent before
-   * everything else that `atEndOfTurn` sends in it. In a cluster, the first call answers false.
+   * Whether the read models hold the whole log. One read for all callers of an iteration of the event loop, sent before
+   * everything else that `atEndOfIteration` sends in it. In a cluster, the first call answers false.
    */
   isComplete(): Promise<boolean> {
     // Apart from all values: in a cluster, reading them twice does not help callers that read other keys meanwhile.
@@ -158,7 +158,7 @@ export class CategoryReader {
   }
 }
 
-/** A document that cannot be decoded fails its own read only, not the others of the turn. */
+/** A document that cannot be decoded fails its own read only, not the others of the iteration. */
 function settle(one: Waiting, values: Values): void {
   try {
     one.settle(values);

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-import { bytesOf, TurnBatches, type RedisClient } from '#libs/platform/redis/index.ts';
+import { bytesOf, LoopBatches, type RedisClient } from '#libs/platform/redis/index.ts';
 
 import { LargeReplies } from './large-replies.ts';
 
@@ -27,7 +27,7 @@ const MANY_OF_SCORE = 50;
 const REMEMBERED = 1_000;
 
 /**
- * Reads the unbounded parts of an entity: hashes of ready documents, and sorted sets over them. Requests of one turn of
+ * Reads the unbounded parts of an entity: hashes of ready documents, and sorted sets over them. Requests of one iteration of
  * the event loop are sent together.
  *
  * All methods throw `Fault` `store_unavailable`.
@@ -38,11 +38,11 @@ export class CollectionReader {
   /** Sets that had many members of each score when they were last read. */
   readonly #crowded = new LRUCache<string, true>({ max: REMEMBERED });
   /** By hash. */
-  readonly #batches: TurnBatches<string, Batch>;
+  readonly #batches: LoopBatches<string, Batch>;
 
   constructor(redis: RedisClient) {
     this.#redis = redis;
-    this.#batches = new TurnBatches(redis, {
+    this.#batches = new LoopBatches(redis, {
       create: () => ({ fields: [], values: Promise.withResolvers() }),
       isFull: ({ fields }, more) => fields.length + more > MAX_FIELDS,
       send: ({ fields, values }, hash) =>
@@ -50,7 +50,7 @@ export class CollectionReader {
     });
   }
 
-  /** Fields of a hash as bytes, null for missing ones. Requests of one turn are one `HMGET` for each hash. */
+  /** Fields of a hash as bytes, null for missing ones. Requests of one iteration are one `HMGET` for each hash. */
   async fields(hash: string, fields: readonly (string | number)[]): Promise<(Buffer | null)[]> {
     if (fields.length === 0) return [];
     const batch = this.#batches.of(hash, fields.length);

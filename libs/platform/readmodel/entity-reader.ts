@@ -113,7 +113,7 @@ export class EntityReader {
 
   /**
    * Whether the read models hold the whole log, and all events of the entity that this process has appended. To be
-   * called before, or in the same turn of the event loop as, a read of parts of the entity by a `CollectionReader`,
+   * called before, or in the same iteration of the event loop as, a read of parts of the entity by a `CollectionReader`,
    * which is then sent after it.
    */
   async isCurrent(category: string, organizationId: EntityId, id: EntityId): Promise<boolean> {

@@ -4,13 +4,13 @@ import type { Redis } from 'ioredis';
 
 import type { FunctionCall, RedisClient, Reply } from './redis-client.ts';
 import { isReplyError } from './redis-faults.ts';
-import { TurnBatches } from './turn-batches.ts';
+import { LoopBatches } from './loop-batches.ts';
 
 /** Arguments of a call that gets a write of its own. */
 const LARGE_CALL = 100;
 const NOT_LOADED = /^ERR Function not found/;
 
-/** Calls of one caller that are sent at the end of the turn. */
+/** Calls of one caller that are sent at the end of the iteration. */
 interface Sending {
   readonly calls: readonly FunctionCall[];
   resolve(replies: readonly Reply<unknown>[]): void;
@@ -26,12 +26,12 @@ export class FunctionLibrary {
   readonly #redis: RedisClient;
   readonly #source: string;
   /** By node, so that a slow node delays only its own calls; null on one server. */
-  readonly #batches: TurnBatches<Redis | null, Sending[]>;
+  readonly #batches: LoopBatches<Redis | null, Sending[]>;
 
   constructor(redis: RedisClient, file: URL) {
     this.#redis = redis;
     this.#source = readFileSync(file, 'utf8');
-    this.#batches = new TurnBatches(redis, { create: () => [], send: (batch) => this.#sendBatch(batch) });
+    this.#batches = new LoopBatches(redis, { create: () => [], send: (batch) => this.#sendBatch(batch) });
   }
 
   /**

@@ -46,7 +46,7 @@ export interface NodeTopicsOptions {
 }
 
 /**
- * Subscriptions to topics of one node over one connection, which the first of them opens. Changes of one turn of the
+ * Subscriptions to topics of one node over one connection, which the first of them opens. Changes of one iteration of the
  * event loop are sent together. For guarantees and omissions see `TopicSubscriptions`.
  */
 export class NodeTopics {
@@ -55,7 +55,7 @@ export class NodeTopics {
   readonly #topics = new Map<string, Topic>();
   /** Names that the current connection has subscribed to, or is subscribing to. */
   readonly #asked = new Set<string>();
-  /** Names whose subscriptions have changed in this turn. */
+  /** Names whose subscriptions have changed in this iteration. */
   readonly #changed = new Set<string>();
   #connection: Redis | null = null;
   /** Number of lost connections, to ignore replies of an earlier one. */
@@ -105,7 +105,7 @@ export class NodeTopics {
     this.#changed.add(name);
   }
 
-  /** Sends the changes of the turn. A topic that was left and joined again needs no command. */
+  /** Sends the changes of the iteration. A topic that was left and joined again needs no command. */
   #flush(): void {
     const begun: Topic[] = [];
     const ended: string[] = [];

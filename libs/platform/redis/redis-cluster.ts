@@ -56,7 +56,7 @@ export class RedisCluster extends ClusterNodes implements RedisClient {
     for (let redirections = 0; ; redirections++) {
       if (target === null) throw storeUnavailable('redis');
       try {
-        // In one turn, so that no other command comes in between.
+        // In one iteration of the event loop, so that no other command comes in between.
         if (target.asking) target.node.asking().catch(() => undefined);
         return await command(target.node);
       } catch (error) {

@@ -17,7 +17,7 @@ export interface TopicOptions {
 
 /**
  * Subscriptions to any number of topics of pub/sub, over one connection to each node that owns some of them.
- * Changes of one turn of the event loop are sent together.
+ * Changes of one iteration of the event loop are sent together.
  *
  * Guarantees: between `onListening` and `onInterrupted` no message of the topic is lost, and messages arrive in the order of
  * publication, except in the last seconds of a connection that died silently, or of a topic that moved to another node

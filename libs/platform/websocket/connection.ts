@@ -27,7 +27,7 @@ export class Connection extends WebSocket {
   #descriptor = -1;
   #closeCode = 0;
 
-  /** Must be called in the same turn of the event loop as the handshake, or messages are lost. */
+  /** Must be called in the same iteration of the event loop as the handshake, or messages are lost. */
   own(raw: Socket, owner: ConnectionOwner): void {
     this.#raw = raw;
     this.#descriptor = descriptorOf(raw);

@@ -16,7 +16,7 @@ export function descriptorOf(socket: Socket): number {
 
 /**
  * Writes to a socket. If its stream is empty, passes the bytes directly to the kernel, without the overhead of a stream
- * (a request, a callback, a turn of the queue: more than the system call itself costs when one frame is sent to thousands
+ * (a request, a callback, a place in the queue: more than the system call itself costs when one frame is sent to thousands
  * of sockets). The stream writes the bytes that the kernel does not accept, and reports errors.
  *
  * These writes and those of the stream keep their order. `bytesWritten` does not count bytes that bypass the stream.

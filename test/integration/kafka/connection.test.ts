@@ -116,7 +116,7 @@ describe('connection to Kafka', () => {
     process.on('warning', onWarning);
     await kafka.ensureTopics([{ topic, partitions: 1 }]);
     await kafka.send(topic, [{ key: 'a', value: 'a' }]);
-    // Node emits warnings in the next turn of the event loop.
+    // Node emits warnings in the next iteration of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
     process.off('warning', onWarning);
     expect(warnings).not.toContain('TimeoutNegativeWarning');

@@ -15,7 +15,7 @@ import type { StreamRevision } from '#libs/kernel/event.ts';
 import { faultAfterWrite } from '#libs/kernel/faults.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { conflict, inTurn, notFound } from '#libs/platform/http/index.ts';
+import { conflict, withPermit, notFound } from '#libs/platform/http/index.ts';
 
 import type { Prompting } from '../context.ts';
 import { invocationId } from '../decide/invocation.ts';
@@ -100,13 +100,13 @@ export function begin<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   let isQueued = false;
-  const turn = {
+  const queued = {
     group,
     signal: undefined,
     detail: 'Too many prompts wait to be posted',
     retryAfterSeconds: 1,
   };
-  const begun = inTurn(posting, turn, async () => {
+  const begun = withPermit(posting, queued, async () => {
     if (isQueued && callers.hasOthersThan(group)) await pace.wait();
     return work();
   });

@@ -23,7 +23,7 @@ export const runLaneEntity = entity<RunLaneState, RunLaneEvent, NoFacets>({
   facets: () => ({}),
 });
 
-/** The turns of runs. All methods throw the faults of commands, and may be repeated. */
+/** The lanes of runs. All methods throw the faults of commands, and may be repeated. */
 export class RunLanes extends Entities<RunLaneState, RunLaneEvent, NoFacets> {
   constructor(core: EntityCore) {
     super(runLaneEntity, core);

@@ -9,7 +9,7 @@ import { changedBy, createdBy, type EntityState } from '#libs/kernel/entity.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 
-/** Category of the streams, `runlane-<id>`: the runs of one agent in one channel, which take turns. */
+/** Category of the streams, `runlane-<id>`: the runs of one agent in one channel, one after another. */
 export const RUN_LANE = 'runlane';
 
 /** Part of the storage format. */
@@ -39,7 +39,7 @@ interface Entry {
 }
 
 export interface RunLane extends EntityState {
-  /** The run whose turn it is. */
+  /** The run that is admitted. */
   readonly current: Entry | null;
   /** In the order of their messages. */
   readonly waiting: readonly Entry[];
@@ -50,7 +50,7 @@ export interface RunLane extends EntityState {
 /** `null` until the first run enters. */
 export type RunLaneState = RunLane | null;
 
-/** Runs that wait for their turn at the same time. */
+/** Runs that wait at the same time. */
 export const MAX_WAITING_RUNS = 32;
 
 export const runLaneFold: Fold<RunLaneState, RunLaneEvent> = {

@@ -80,7 +80,7 @@ async function next(answering: Stepping, run: Run, process: Process<RunState, Ru
   return run.phase === 'queued' ? begin(step, answering) : [await stepOn(step, trace, answering)];
 }
 
-/** Claims a run whose turn it is. */
+/** Claims a run that its lane admits. */
 async function begin({ run, agent, process, channel }: StepOfRun, answering: Answering): Promise<readonly RunEvent[]> {
   const isAsked = await isAwaited(run, answering.runs);
   if (!isAsked) return [{ type: 'RunCancelled.v1', data: {} }];

@@ -89,7 +89,7 @@ export class ReactionAnnotations {
   /**
    * The annotations of interactions as a reader sees them, by the sequence of the interaction. Interactions without any
    * are left out. The first request to Redis is sent synchronously, so that it is batched with the other requests of the
-   * same turn of the event loop.
+   * same iteration of the event loop.
    *
    * @param end excludes annotations by events from this sequence on; `Infinity` includes all
    * @throws `Fault` `store_unavailable`
@@ -103,7 +103,7 @@ export class ReactionAnnotations {
   ): Promise<ReadonlyMap<number, Annotation>> {
     const { marks, withdrawnMarks, documents } = channelKeys(organizationId, channelId);
     if (sequences.length === 1) {
-      // Most interactions have no marks. In the same turn of the event loop, the document is read from the same hash.
+      // Most interactions have no marks. In the same iteration of the event loop, the document is read from the same hash.
       const [marked] = await this.#collections.fields(documents, [markedField(sequences[0] ?? 0)]);
       if (!marked) return NO_ANNOTATIONS;
     }

@@ -110,25 +110,25 @@ class EmbeddedBatch {
   readonly #graphId: EntityId;
   readonly #endpoint: EmbeddingEndpoint;
   readonly #log: Logger;
-  readonly #inTurn: <T>(work: () => Promise<T>) => Promise<T>;
+  readonly #withPermit: <T>(work: () => Promise<T>) => Promise<T>;
   /** The endpoint has embedded something since the batch began. */
   #hasWorked = false;
 
   constructor(
     graphId: EntityId,
     { endpoint, log }: Pick<EmbedderParts, 'endpoint' | 'log'>,
-    inTurn: <T>(work: () => Promise<T>) => Promise<T>,
+    withPermit: <T>(work: () => Promise<T>) => Promise<T>,
   ) {
     this.#graphId = graphId;
     this.#endpoint = endpoint;
     this.#log = log;
-    this.#inTurn = inTurn;
+    this.#withPermit = withPermit;
   }
 
   /** @throws EndpointFailure if the endpoint embeds nothing at present */
   async embed(texts: readonly MissingVector[], signal: AbortSignal): Promise<void> {
     try {
-      const vectors = await this.#inTurn(() =>
+      const vectors = await this.#withPermit(() =>
         this.#endpoint.ofTexts(
           texts.map(({ text }) => text),
           signal,
@@ -153,7 +153,7 @@ class EmbeddedBatch {
     const [first] = texts;
     // A refusal of a single text says enough once the endpoint has worked; any other failure may be of the endpoint.
     const isCertain = this.#hasWorked && (texts.length > 1 || failure.isRefusal);
-    if (!isCertain && !(await this.#inTurn(() => this.#endpoint.works(signal)))) throw failure;
+    if (!isCertain && !(await this.#withPermit(() => this.#endpoint.works(signal)))) throw failure;
     this.#hasWorked = true;
     if (first === undefined) return;
     if (texts.length > 1) {

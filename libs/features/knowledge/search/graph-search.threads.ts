@@ -155,7 +155,7 @@ export class ThreadedGraphSearch implements GraphSearch {
       await this.#catchUps.toEnd(graphId);
       const task = await taskOf();
       try {
-        return await this.#inTurn(graphId, () => this.#threadOf(graphId).run(task));
+        return await this.#withPermit(graphId, () => this.#threadOf(graphId).run(task));
       } catch (error) {
         if (!(error instanceof UnusableIndex)) throw error;
         this.#measures.rebuilt();
@@ -164,7 +164,7 @@ export class ThreadedGraphSearch implements GraphSearch {
     }
   }
 
-  async #inTurn<T>(group: string, work: () => Promise<T>): Promise<T> {
+  async #withPermit<T>(group: string, work: () => Promise<T>): Promise<T> {
     const signal = AbortSignal.timeout(this.#maxWaitMs);
     try {
       return await this.#turns.run(work, { group, signal });

@@ -1,13 +1,13 @@
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { atEndOfTurn } from '#libs/platform/redis/turn-batches.ts';
+import { atEndOfIteration } from '#libs/platform/redis/loop-batches.ts';
 import type { RedisClient } from '#libs/platform/redis/redis-client.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/redis.ts';
 import { nodeWith } from '#test/support/redis-commands.ts';
 import { type EmptyRedis, startEmptyRedis } from '#test/support/redis.ts';
 
-describe('calls that are sent at the end of a turn of the event loop', () => {
+describe('calls that are sent at the end of an iteration of the event loop', () => {
   let server: EmptyRedis;
   let redis: RedisClient;
   let node: Redis;
@@ -27,10 +27,10 @@ describe('calls that are sent at the end of a turn of the event loop', () => {
   it('keep their order, except that priority calls come first', async () => {
     const replies: Promise<string | number | null>[] = [];
     await new Promise<void>((resolve) => {
-      atEndOfTurn(redis, () => void replies.push(node.incr('turns')));
-      atEndOfTurn(redis, () => void replies.push(node.incrby('turns', 10)));
-      atEndOfTurn(redis, () => void replies.push(node.get('turns')), { first: true });
-      atEndOfTurn(redis, resolve);
+      atEndOfIteration(redis, () => void replies.push(node.incr('turns')));
+      atEndOfIteration(redis, () => void replies.push(node.incrby('turns', 10)));
+      atEndOfIteration(redis, () => void replies.push(node.get('turns')), { first: true });
+      atEndOfIteration(redis, resolve);
     });
     expect(await Promise.all(replies)).toEqual([null, 1, 11]);
   });
@@ -41,9 +41,9 @@ describe('calls that are sent at the end of a turn of the event loop', () => {
     const before = node.stream.bytesWritten;
     await new Promise<void>((resolve) => {
       const ping = () => void node.ping().then(() => resolve(), resolve);
-      atEndOfTurn(redis, ping);
-      atEndOfTurn(redis, ping);
-      atEndOfTurn(redis, note);
+      atEndOfIteration(redis, ping);
+      atEndOfIteration(redis, ping);
+      atEndOfIteration(redis, note);
       note();
     });
     expect(written.map(({ corked }) => corked)).toEqual([0, 1]);
@@ -54,9 +54,9 @@ describe('calls that are sent at the end of a turn of the event loop', () => {
   it('go to the next turn when they are made during the send', async () => {
     const order: string[] = [];
     await new Promise<void>((resolve) => {
-      atEndOfTurn(redis, () => {
+      atEndOfIteration(redis, () => {
         order.push('first');
-        atEndOfTurn(redis, () => {
+        atEndOfIteration(redis, () => {
           order.push('second');
           resolve();
         });

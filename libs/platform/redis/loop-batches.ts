@@ -2,27 +2,27 @@ import type { Redis } from 'ioredis';
 
 import type { RedisClient } from './redis-client.ts';
 
-/** Sends of this turn of the event loop, by client. */
-const turns = new WeakMap<RedisClient, (() => void)[]>();
+/** Sends of this iteration of the event loop, by client. */
+const sendsOf = new WeakMap<RedisClient, (() => void)[]>();
 
 /**
- * Calls `send` at the end of this turn of the event loop. All commands of such calls go out in one write to each node,
+ * Calls `send` at the end of this iteration of the event loop. All commands of such calls go out in one write to each node,
  * because a write is a system call and costs more than most commands. They keep the order of the calls, except that
  * `first` ones precede the others.
  *
  * @param send sends commands before it returns, and does not throw
  */
-export function atEndOfTurn(redis: RedisClient, send: () => void, { first = false } = {}): void {
-  const waiting = turns.get(redis);
+export function atEndOfIteration(redis: RedisClient, send: () => void, { first = false } = {}): void {
+  const waiting = sendsOf.get(redis);
   if (waiting !== undefined) {
     if (first) waiting.unshift(send);
     else waiting.push(send);
     return;
   }
   const sends = [send];
-  turns.set(redis, sends);
+  sendsOf.set(redis, sends);
   setImmediate(() => {
-    turns.delete(redis);
+    sendsOf.delete(redis);
     // Before the first connection there is no stream; the commands then fail.
     const streams = redis.nodes().map((node): Redis['stream'] | undefined => node.stream);
     for (const stream of streams) stream?.cork();
@@ -31,22 +31,22 @@ export function atEndOfTurn(redis: RedisClient, send: () => void, { first = fals
   });
 }
 
-export interface TurnBatchesOptions<Key, Batch> {
+export interface LoopBatchesOptions<Key, Batch> {
   create(key: Key): Batch;
-  /** As in {@link atEndOfTurn}. */
+  /** As in {@link atEndOfIteration}. */
   send(batch: Batch, key: Key): void;
   /** Whether `more` items do not fit: the batch is then sent at once, and another one begins. */
   isFull?(batch: Batch, more: number): boolean;
   readonly first?: boolean;
 }
 
-/** Collects the requests of one turn of the event loop in batches by key, and sends them {@link atEndOfTurn}. */
-export class TurnBatches<Key, Batch> {
+/** Collects the requests of one iteration of the event loop in batches by key, and sends them {@link atEndOfIteration}. */
+export class LoopBatches<Key, Batch> {
   readonly #redis: RedisClient;
-  readonly #options: TurnBatchesOptions<Key, Batch>;
+  readonly #options: LoopBatchesOptions<Key, Batch>;
   readonly #batches = new Map<Key, Batch>();
 
-  constructor(redis: RedisClient, options: TurnBatchesOptions<Key, Batch>) {
+  constructor(redis: RedisClient, options: LoopBatchesOptions<Key, Batch>) {
     this.#redis = redis;
     this.#options = options;
   }
@@ -60,7 +60,7 @@ export class TurnBatches<Key, Batch> {
     const begun = create(key);
     this.#batches.set(key, begun);
     const flush = (): void => void (this.#batches.get(key) === begun && this.flush(key));
-    atEndOfTurn(this.#redis, flush, { first });
+    atEndOfIteration(this.#redis, flush, { first });
     return begun;
   }
 

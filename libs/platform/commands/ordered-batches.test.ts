@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
 
-import { BatchesInTurn } from './batches-in-turn.ts';
+import { OrderedBatches } from './ordered-batches.ts';
 
 const answersOf = (count: number) => Array.from({ length: count }, () => () => undefined);
 
 it('applies the batches of a stream one after another, and settles their commands in between', async () => {
-  const batches = new BatchesInTurn();
+  const batches = new OrderedBatches();
   const steps: string[] = [];
   const { promise: held, resolve: release } = Promise.withResolvers<void>();
   const add = (name: string, apply: Promise<void>) =>
@@ -27,7 +27,7 @@ it('applies the batches of a stream one after another, and settles their command
 });
 
 it('divides the waiting commands while to apply takes longer than a further append', async () => {
-  const batches = new BatchesInTurn();
+  const batches = new OrderedBatches();
   const run = async (commands: number, appendMs: number) => {
     await batches.add('stream', { apply: async () => undefined, answers: answersOf(commands), appendMs });
     await batches.pending('stream');
@@ -41,7 +41,7 @@ it('divides the waiting commands while to apply takes longer than a further appe
 });
 
 it('takes all waiting commands while another batch is applied', async () => {
-  const batches = new BatchesInTurn();
+  const batches = new OrderedBatches();
   await batches.add('stream', { apply: async () => undefined, answers: answersOf(16), appendMs: 0 });
   await batches.pending('stream');
   const { promise: held, resolve: release } = Promise.withResolvers<void>();

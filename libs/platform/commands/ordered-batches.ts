@@ -17,7 +17,7 @@ const MIN_TO_DIVIDE = 32;
  * Guarantees: the commands of a stream are settled in the order of their batches, each after its batch was applied. At most
  * one batch of a stream waits to be applied while another one is.
  */
-export class BatchesInTurn {
+export class OrderedBatches {
   /** By stream, until its newest batch is applied and the commands of that are settled. */
   readonly #newest = new Map<string, Promise<void>>();
   #isDividing = false;

@@ -1,8 +1,9 @@
-import { gunzipSync } from 'node:zlib';
+import { Readable } from 'node:stream';
+import { constants, createGunzip } from 'node:zlib';
 
 import { decodeHTML } from 'entities';
 
-import { type Fetcher, FetchError, type OpenedResponse } from '#libs/platform/fetch/index.ts';
+import { type Fetcher, FetchError } from '#libs/platform/fetch/index.ts';
 
 import type { Robots } from './crawl.ts';
 import { normalUrl, siteOf } from './frontier.ts';
@@ -11,6 +12,8 @@ import { MAX_ROBOTS_BYTES, parseRobots } from './robots.ts';
 const TIMEOUT_MS = 15_000;
 /** As JSON: an append may have 1 MiB. Only rules in other alphabets than ours can have more. */
 const MAX_RULES_BYTES = 900_000;
+/** Of a larger file, the first part is read: only the limits of that part count. */
+const MAX_RESPONSE_BYTES = 1024 ** 3;
 const MAX_SITEMAP_BYTES = 10 * 1024 * 1024;
 /** Files, those of an index included. */
 const MAX_SITEMAPS = 5;
@@ -33,8 +36,7 @@ export async function readSiteRules(fetcher: Fetcher, origin: string, signal: Ab
   const result = (problem: string | null): SiteRules => ({ robots: { origin, problem, ...nothing }, sitemaps: [] });
   try {
     const url = `${origin}/robots.txt`;
-    // The rest of a larger file is not read: it has no limit of its own.
-    const response = await fetcher.open(url, { maxBytes: 1024 ** 3, timeoutMs: TIMEOUT_MS, signal });
+    const response = await fetcher.open(url, { maxBytes: MAX_RESPONSE_BYTES, timeoutMs: TIMEOUT_MS, signal });
     if (response.status >= 500) {
       response.body.destroy();
       return result(`robots.txt answered ${response.status}`);
@@ -43,7 +45,7 @@ export async function readSiteRules(fetcher: Fetcher, origin: string, signal: Ab
       response.body.destroy();
       return result(null);
     }
-    const { rules, sitemaps } = parseRobots(await firstLines(response));
+    const { rules, sitemaps } = parseRobots(await firstLines(response.body));
     if (Buffer.byteLength(JSON.stringify(rules)) > MAX_RULES_BYTES) return result('robots.txt has too many rules');
     return { robots: { origin, problem: null, ...rules }, sitemaps };
   } catch (error) {
@@ -54,16 +56,22 @@ export async function readSiteRules(fetcher: Fetcher, origin: string, signal: Ab
   }
 }
 
-async function firstLines({ body }: OpenedResponse): Promise<string> {
+async function firstLines(body: Readable): Promise<string> {
+  const bytes = await firstBytes(body, MAX_ROBOTS_BYTES + 1);
+  const text = new TextDecoder().decode(bytes.subarray(0, MAX_ROBOTS_BYTES));
+  return bytes.length > MAX_ROBOTS_BYTES ? text.slice(0, text.lastIndexOf('\n') + 1) : text;
+}
+
+/** At most the first bytes; the stream is ended then. */
+async function firstBytes(stream: Readable, max: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of body as AsyncIterable<Buffer>) {
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     bytes += chunk.length;
-    if (bytes > MAX_ROBOTS_BYTES) break;
+    if (bytes >= max) break;
   }
-  const text = new TextDecoder().decode(Buffer.concat(chunks).subarray(0, MAX_ROBOTS_BYTES));
-  return bytes > MAX_ROBOTS_BYTES ? text.slice(0, text.lastIndexOf('\n') + 1) : text;
+  return Buffer.concat(chunks).subarray(0, max);
 }
 
 /**
@@ -84,9 +92,9 @@ export async function readSitemaps(
     seen.add(url);
     const timeoutMs = until - performance.now();
     if (timeoutMs <= 0) break;
-    const { isIndex, locations } = await readSitemap(fetcher, url, { timeoutMs, signal });
-    if (isIndex) waiting.push(...locations);
-    else urls.push(...locations.slice(0, limit - urls.length));
+    const options = { timeoutMs, signal, limit: limit - urls.length };
+    const { isIndex, locations } = await readSitemap(fetcher, url, options);
+    (isIndex ? waiting : urls).push(...locations);
   }
   return urls;
 }
@@ -103,11 +111,13 @@ const NOTHING: Sitemap = { isIndex: false, locations: [] };
 async function readSitemap(
   fetcher: Fetcher,
   url: string,
-  options: { readonly timeoutMs: number; readonly signal: AbortSignal },
+  { limit, ...options }: { readonly timeoutMs: number; readonly signal: AbortSignal; readonly limit: number },
 ): Promise<Sitemap> {
   try {
-    const { status, body, url: found } = await fetcher.fetch(url, { ...options, maxBytes: MAX_SITEMAP_BYTES });
-    return status === 200 ? parseSitemap(body, found) : NOTHING;
+    const { status, body, url: found } = await fetcher.open(url, { ...options, maxBytes: MAX_RESPONSE_BYTES });
+    if (status === 200) return await parseSitemap(await firstBytes(body, MAX_SITEMAP_BYTES), found, limit);
+    body.destroy();
+    return NOTHING;
   } catch (error) {
     options.signal.throwIfAborted();
     if (error instanceof FetchError) return NOTHING;
@@ -115,27 +125,32 @@ async function readSitemap(
   }
 }
 
-/** Names may have a prefix, URLs may be relative, in CDATA and with any reference to a character, and files may be compressed. */
-export function parseSitemap(bytes: Uint8Array, url: string): Sitemap {
-  const text = new TextDecoder().decode(uncompressed(bytes));
+const LOCATION = /<(?:[\w-]{1,30}:)?loc(?:\s[^<>]{0,200})?>\s*(?:<!\[CDATA\[([^<\]]*)\]\]>|([^<]*))/g;
+const ROOT = /<(?:[\w-]{1,30}:)?(sitemapindex|urlset)[\s>]/;
+
+/**
+ * Names may have a prefix, URLs may be relative, in CDATA and with any reference to a character, and files may be
+ * compressed. The file may be cut.
+ */
+export async function parseSitemap(bytes: Uint8Array, url: string, limit: number): Promise<Sitemap> {
+  const text = new TextDecoder().decode(await uncompressed(bytes));
   const isXml = text.trimStart().startsWith('<');
-  const written = isXml
-    ? [...text.matchAll(/<(?:[\w-]{1,30}:)?loc(?:\s[^<>]{0,200})?>\s*(?:<!\[CDATA\[([^<\]]*)\]\]>|([^<]*))/g)].map(
-        ([, verbatim, escaped = '']) => verbatim ?? decodeHTML(escaped),
-      )
-    : text.split(/\s+/);
-  const locations = written.flatMap((one) => {
-    const given = one.trim();
-    if (given === '' || (!isXml && !/^https?:/i.test(given))) return [];
-    return URL.parse(given, url)?.href ?? [];
-  });
-  return { isIndex: isXml && /<(?:[\w-]{1,30}:)?sitemapindex[\s>]/.test(text), locations };
+  const locations: string[] = [];
+  for (const [written, verbatim, escaped = ''] of text.matchAll(isXml ? LOCATION : /\S+/g)) {
+    if (locations.length >= limit) break;
+    const given = isXml ? (verbatim ?? decodeHTML(escaped)).trim() : written;
+    const location = given !== '' && (isXml || /^https?:/i.test(given)) ? URL.parse(given, url) : null;
+    if (location !== null) locations.push(location.href);
+  }
+  return { isIndex: isXml && ROOT.exec(text)?.[1] === 'sitemapindex', locations };
 }
 
-function uncompressed(bytes: Uint8Array): Uint8Array {
+/** Of a file that is cut, its first part; of a damaged one, nothing. */
+async function uncompressed(bytes: Uint8Array): Promise<Uint8Array> {
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes;
+  const gunzip = createGunzip({ finishFlush: constants.Z_SYNC_FLUSH });
   try {
-    return gunzipSync(bytes, { maxOutputLength: MAX_SITEMAP_BYTES });
+    return await firstBytes(Readable.from([bytes]).pipe(gunzip), MAX_SITEMAP_BYTES);
   } catch {
     return new Uint8Array();
   }

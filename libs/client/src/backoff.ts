@@ -20,3 +20,16 @@ export function pauseMs(
 ): number {
   return Math.round(random() * Math.min(maxMs, firstMs * 2 ** Math.min(attempt - 1, 30)));
 }
+
+/** Resolves after the time, or when the signal aborts. */
+export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(done, ms);
+    function done(): void {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', done);
+      resolve();
+    }
+    signal?.addEventListener('abort', done);
+  });
+}

@@ -5,13 +5,17 @@ import { refusalOf } from './errors.ts';
 import type { ParticipantReadMarker, ReadMarker } from './events.ts';
 import type { Ticket, TicketSource } from './tickets.ts';
 import { ChannelSubscription, type SubscribeOptions } from './subscription.ts';
+import { withToken, type TokenSource } from './tokens.ts';
+import { ChannelView, type OpenOptions } from './view.ts';
 import type { WebSocketConstructor } from './websocket.ts';
 
 export interface ClientOptions {
   /** URL of Parley, such as `https://parley.example.org`. */
   readonly url: string;
-  /** For servers and command lines. A web page passes `tickets` instead, or a `fetch` that calls its backend. */
+  /** For servers and command lines. A web page passes `token`, or `tickets` and a `fetch` that calls its backend. */
   readonly apiKey?: string | undefined;
+  /** Fetches a token of the user that reads the page, from the backend of the page; again when it has expired. */
+  readonly token?: TokenSource | undefined;
   /** Source of tickets for channels. Default: requests them from Parley with the API key. */
   readonly tickets?: TicketSource | undefined;
   /** Default: that of the runtime. */
@@ -34,7 +38,8 @@ export class ParleyClient {
     this.#url = new URL(options.url);
     if (!/^https?:$/.test(this.#url.protocol)) throw new TypeError(`url must be http or https; it is ${options.url}`);
     this.#options = options;
-    const { apiKey, fetch } = options;
+    const { apiKey, token } = options;
+    const fetch = token === undefined ? options.fetch : withToken(token, options.fetch);
     this.rest = createFetchClient<paths>({
       baseUrl: this.#url.href.replace(/\/$/, ''),
       ...(apiKey !== undefined && { headers: { authorization: `Bearer ${apiKey}` } }),
@@ -87,6 +92,41 @@ export class ChannelHandle {
   subscribe(options: SubscribeOptions = {}): ChannelSubscription {
     return new ChannelSubscription({ channelId: this.id, ...this.#parts }, options);
   }
+
+  /** The channel as a page shows it: newest interactions, live, and older ones on demand. */
+  open(options: OpenOptions = {}): ChannelView {
+    const rest = this.#rest;
+    const path = { id: this.id };
+    return new ChannelView(
+      {
+        subscribe: (subscribing) => this.subscribe(subscribing),
+        page: async (size, before, signal) => {
+          const query = {
+            size,
+            include_incomplete: true,
+            include_reactors: true,
+            ...(before !== null && { before_sequence: before }),
+          };
+          const params = { path, query };
+          const { data, error, response } = await rest.GET('/api/v1/channels/{id}/interactions', {
+            params,
+            ...(signal && { signal }),
+          });
+          if (data === undefined) throw refusalOf(response, error);
+          return data;
+        },
+        channel: async (signal) => {
+          const { data, error, response } = await rest.GET('/api/v1/channels/{id}', { params: { path }, signal });
+          if (data === undefined) throw refusalOf(response, error);
+          // The revision of its last change; a proxy that compresses makes it weak: W/"12".
+          const revision = /\d+/.exec(response.headers.get('etag') ?? '');
+          return [data, revision === null ? 0 : Number(revision[0]) + 1];
+        },
+      },
+      options,
+    );
+  }
+
   /**
    * Moves the read marker of the calling user forward, for all of its devices: the event `readMarker` of their subscriptions.
    *

@@ -244,7 +244,7 @@ class TypingSignals {
 }
 
 /** A random UUID (version 4). `crypto.randomUUID` is only available to pages that were loaded over HTTPS. */
-function randomUuid(): string {
+export function randomUuid(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;

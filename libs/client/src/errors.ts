@@ -89,6 +89,12 @@ export class CommandError extends ParleyError {
   }
 }
 
+/** The error of a subscription whose user was refused by Parley itself; null for other refusals. */
+export function refusedAccess(error: ApiError): SubscriptionError | null {
+  const isAccess = [401, 403, 404].includes(error.status) && !error.passing;
+  return isAccess ? new SubscriptionError('access_lost', error.message, null, error) : null;
+}
+
 /**
  * The error of a reply that is not a success.
  *

@@ -54,7 +54,8 @@ class ServerRun {
 }
 
 function hello(head: number): ServerFrame {
-  const more = { session_id: 's', channel_id: 'c', heartbeat_ms: 25_000, max_frame_bytes: 65_536 };
+  const principal = { type: 'user', id: 'u' } as const;
+  const more = { session_id: 's', channel_id: 'c', principal, heartbeat_ms: 25_000, max_frame_bytes: 65_536 };
   return { frame: 'hello', protocol: 'parley.v1', head, ...more };
 }
 

@@ -7,6 +7,7 @@ const hello = (head: number): ServerFrame => ({
   frame: 'hello',
   protocol: 'parley.v1',
   session_id: 's',
+  principal: { type: 'user', id: 'u' },
   channel_id: 'c',
   head,
   heartbeat_ms: 25_000,

@@ -145,8 +145,15 @@ export class Follower {
     if (frame.seq !== received + 1) return [leave(`event ${frame.seq} came after ${received}`)];
     this.#received = frame.seq;
     const event = asEvent(frame);
-    const ended = event.type === 'interaction.completed' || event.type === 'interaction.failed';
-    if (ended && event.data !== null) this.#drafts.end(event.data.id);
+    switch (event.type) {
+      case 'interaction.completed':
+      case 'interaction.failed':
+      // It may have completed in an event whose data are gone.
+      case 'interaction.deleted':
+        if (event.data !== null) this.#drafts.end(event.data.id);
+        break;
+      default:
+    }
     return [{ do: 'event', event }];
   }
 }

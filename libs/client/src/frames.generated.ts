@@ -118,6 +118,12 @@ export interface components {
             heartbeat_ms: number;
             /** @description Size of the largest frame that a client may send */
             max_frame_bytes: number;
+            /** @description Whose ticket opened the connection */
+            principal: {
+                id: string;
+                /** @enum {string} */
+                type: "user" | "service" | "system";
+            };
             /** @constant */
             protocol: "parley.v1";
             /** @description Identifies this connection in logs and for support */

@@ -4,6 +4,8 @@ import type { components } from './frames.generated.ts';
 type Frames = components['schemas'];
 
 export type HelloFrame = Frames['HelloFrame'];
+/** The user or service whose ticket opened a connection. */
+export type Principal = HelloFrame['principal'];
 export type EventFrame = Frames['EventFrame'];
 export type DeltaFrame = Frames['DeltaFrame'];
 export type SnapshotFrame = Frames['SnapshotFrame'];

@@ -6,6 +6,8 @@ export {
   type SubscriptionEvents,
   type SubscriptionState,
 } from './subscription.ts';
+export { ChannelView, type ChannelSnapshot, type OpenOptions, type PendingMessage } from './view.ts';
+export { type TokenSource } from './tokens.ts';
 export { type LinkState } from './link.ts';
 export { type Ticket, type TicketSource } from './tickets.ts';
 export { type BackoffOptions } from './backoff.ts';
@@ -39,5 +41,5 @@ export {
   type SubscriptionErrorCode,
 } from './errors.ts';
 export { type WebSocketConstructor, type WebSocketLike } from './websocket.ts';
-export { type Include } from './frames.ts';
+export { type Include, type Principal } from './frames.ts';
 export type { components, operations, paths } from './api.generated.ts';

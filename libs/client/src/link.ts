@@ -3,7 +3,7 @@ import { MAX_PAUSE_MS, pauseMs, type BackoffOptions } from './backoff.ts';
 import { CLOSE, meaningOf } from './close-codes.ts';
 import { CommandOutbox, type TypingCommand } from './commands.ts';
 import { Connection, lost, type Ending } from './connection.ts';
-import { ApiError, SubscriptionError } from './errors.ts';
+import { ApiError, refusedAccess, SubscriptionError } from './errors.ts';
 import { Follower, type FollowerOptions, type Step } from './follower.ts';
 import { PROTOCOL, type HelloFrame, type ServerFrame } from './frames.ts';
 import { ticketOf, type TicketSource } from './tickets.ts';
@@ -49,6 +49,8 @@ export class Link {
   #complaint: string | null = null;
   #failures = 0;
   #refusedTickets = 0;
+  /** Why the last connection lost its access, if nothing came since. A token may have expired: the next ticket decides. */
+  #lostAccess: SubscriptionError | null = null;
   /** Set while the consumer lags. Commands and values then have a connection without events. */
   #isHeldBack = false;
   /** That connection was refused for good. The next one with events shows whether the subscription has ended. */
@@ -175,6 +177,7 @@ export class Link {
     try {
       ticket = await ticketOf(tickets, channelId, this.#stop.signal);
     } catch (error) {
+      if (this.#lostAccess !== null && error instanceof ApiError && !error.passing) throw this.#lostAccess;
       return withoutTicket(error);
     }
     const WebSocket = this.#parts.WebSocket ?? (await findWebSocket());
@@ -220,8 +223,8 @@ export class Link {
         this.#connection?.expectHeartbeat(step.hello.heartbeat_ms);
         if (this.#isHeldBack) this.#failures = 0;
         else {
-          this.#observer.onState({ state: 'replaying', head: step.hello.head });
           this.#observer.onStep(step, size);
+          this.#observer.onState({ state: 'replaying', head: step.hello.head });
         }
         this.flush();
         return;
@@ -236,11 +239,13 @@ export class Link {
         return;
       case 'caught up':
         this.#failures = 0;
+        this.#lostAccess = null;
         this.#observer.onState({ state: 'live' });
         break;
       case 'event':
         // The connection has worked, so the backoff starts from the beginning.
         this.#failures = 0;
+        this.#lostAccess = null;
         break;
       case 'draft':
       case 'ephemeral':
@@ -258,8 +263,12 @@ export class Link {
         this.#refusedTickets += 1;
         if (this.#refusedTickets < 2) return null;
         throw new SubscriptionError('ticket_refused', `two tickets in a row were refused: ${why}`, code);
-      case 'give up':
-        throw new SubscriptionError(codeOf(code), why, code);
+      case 'give up': {
+        const error = new SubscriptionError(codeOf(code), why, code);
+        if (code !== CLOSE.accessLost || this.#lostAccess !== null) throw error;
+        this.#lostAccess = error;
+        return null;
+      }
     }
   }
 }
@@ -281,8 +290,7 @@ function codeOf(closeCode: number): SubscriptionError['code'] {
 
 function withoutTicket(error: unknown): Unready {
   if (error instanceof ApiError && !error.passing) {
-    const code = error.status === 401 || error.status === 403 ? 'access_lost' : 'no_ticket';
-    throw new SubscriptionError(code, `no ticket: ${error.message}`, null, error);
+    throw refusedAccess(error) ?? new SubscriptionError('no_ticket', `no ticket: ${error.message}`, null, error);
   }
   const retryInMs = error instanceof ApiError && error.retryAfter !== null ? error.retryAfter * 1_000 : null;
   return { retryInMs, reason: `no ticket: ${error instanceof Error ? error.message : String(error)}` };

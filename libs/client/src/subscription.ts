@@ -4,7 +4,7 @@ import { CommandError } from './errors.ts';
 import { EventQueue, type QueueLimits } from './event-queue.ts';
 import type { ChannelEvent, ReadMarker } from './events.ts';
 import type { Draft, Ephemeral, Step } from './follower.ts';
-import type { Include } from './frames.ts';
+import type { Include, Principal } from './frames.ts';
 import { Link, type LinkParts, type LinkState } from './link.ts';
 
 export interface SubscribeOptions {
@@ -44,7 +44,7 @@ export interface SubscriptionEvents {
   readonly state: SubscriptionState;
 }
 
-type CommandArguments<Type extends CommandType> = undefined extends CommandData[Type]
+export type CommandArguments<Type extends CommandType> = undefined extends CommandData[Type]
   ? [data?: CommandData[Type], id?: string]
   : [data: CommandData[Type], id?: string];
 
@@ -67,6 +67,7 @@ export class ChannelSubscription implements AsyncIterable<ChannelEvent> {
   readonly #detach: () => void;
   #cursor: number | null;
   #state: SubscriptionState = { state: 'connecting' };
+  #principal: Principal | null = null;
   #iterated = false;
   #taker: Taker | null = null;
   /** The error that ended the subscription, until the loop has thrown it. */
@@ -118,6 +119,10 @@ export class ChannelSubscription implements AsyncIterable<ChannelEvent> {
   }
   get state(): SubscriptionState {
     return this.#state;
+  }
+  /** The user or service that is connected; null before the first connection. */
+  get principal(): Principal | null {
+    return this.#principal;
   }
   /** Texts of the interactions that are being written, by the id of the interaction. */
   get drafts(): ReadonlyMap<string, string> {
@@ -234,6 +239,7 @@ export class ChannelSubscription implements AsyncIterable<ChannelEvent> {
       case 'greeted':
         // The start of a subscription to new events only.
         this.#cursor ??= this.#link.follower.received;
+        this.#principal = step.hello.principal;
         return;
       case 'caught up':
         return this.#listeners.emit('caughtUp', { seq: step.seq });

@@ -163,6 +163,7 @@ describe('frames of the server', () => {
       protocol: 'parley.v1',
       session_id: 's',
       channel_id: 'c',
+      principal: { type: 'user', id: 'u' },
       head: 0,
       heartbeat_ms: 25_000,
       max_frame_bytes: 65_536,

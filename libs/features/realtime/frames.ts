@@ -78,6 +78,9 @@ export const helloFrame = z
     protocol: z.literal(PROTOCOL),
     session_id: z.string().describe('Identifies this connection in logs and for support'),
     channel_id: z.string(),
+    principal: z
+      .object({ type: z.enum(['user', 'service', 'system']), id: z.string() })
+      .describe('Whose ticket opened the connection'),
     head: sequence().describe("Sequence of the channel's newest event"),
     heartbeat_ms: z.int().min(1).describe('Milliseconds between the pings of the server'),
     max_frame_bytes: z.int().min(1).describe('Size of the largest frame that a client may send'),

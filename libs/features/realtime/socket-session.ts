@@ -115,6 +115,7 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
       protocol: PROTOCOL,
       session_id: this.id,
       channel_id: channelId,
+      principal: { type: this.grant.principalType, id: this.grant.principalId },
       head: channel.head,
       heartbeat_ms: HEARTBEAT_MS,
       max_frame_bytes: MAX_CLIENT_FRAME_BYTES,

@@ -346,7 +346,7 @@ describe('a subscription', { timeout: 120_000 }, () => {
 
     it('where the channel is missing, or has not reached the cursor', async () => {
       const nowhere = await endOf(subscribe('nowhere'));
-      expect(nowhere).toMatchObject({ code: 'no_ticket', cause: { status: 404 } });
+      expect(nowhere).toMatchObject({ code: 'access_lost', cause: { status: 404 } });
       expect(nowhere).toBeInstanceOf(SubscriptionError);
       const ahead = await endOf(subscribe(await createChannel(), { after: 1_000 }));
       expect(ahead).toMatchObject({ code: 'protocol_error', closeCode: 4500 });

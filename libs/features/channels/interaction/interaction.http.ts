@@ -122,9 +122,10 @@ function listRoute(app: HttpApp, { queries }: Channels): void {
         includeToolCallUpdates: query.include_tool_call_updates,
       };
       const { organizationId } = request.principal;
+      const reader = { ...readerOf(request.principal), namesReactors: query.include_reactors };
       const read = () =>
         queries.at(organizationId, id, query.as_of, (view) =>
-          queries.list(organizationId, id, filter, page, readerOf(request.principal), view),
+          queries.list(organizationId, id, filter, page, reader, view),
         );
       const found = await (query.as_of === undefined ? read() : readPast(request, reply, read));
       if (found === null) throw notFound();

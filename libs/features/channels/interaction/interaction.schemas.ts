@@ -29,6 +29,19 @@ const reactionSummary = z
     reacted_by_agent: z.boolean().default(false),
     reactor_names: z.array(z.string()).default([]),
     target_sender_id: z.string().nullable(),
+    reactors: z
+      .array(
+        z
+          .object({
+            type: z.enum(['user', 'agent']),
+            id: z.string(),
+            name: z.string().nullable(),
+            sequence: z.int().describe('Of the event that added the reaction, which orders them'),
+          })
+          .meta({ id: 'Reactor' }),
+      )
+      .optional()
+      .describe('Present on request: what the other members are computed from'),
   })
   .meta({ id: 'ReactionSummary' });
 
@@ -197,5 +210,9 @@ export const listInteractionsQuery = z.object({
   interaction_id: givenId({ description: 'Only interactions of this user turn' }).optional(),
   include_incomplete: includeIncomplete,
   include_tool_call_updates: includeToolCallUpdates('after the newest interactions; not counted in `size` and `total`'),
+  include_reactors: queryBoolean({
+    default: false,
+    description: 'Reactions also have `reactors`, so that a client can apply the live events of later reactions',
+  }),
   as_of: asOf,
 });

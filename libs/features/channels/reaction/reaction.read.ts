@@ -148,6 +148,14 @@ function summaryOf(id: EntityId, emoji: string, reactions: readonly MarkedReacti
     reacted_by_agent: agents.length > 0,
     reactor_names: named.flatMap(({ reactor }) => (reactor.name ? [reactor.name] : [])),
     target_sender_id: target?.senderId ?? null,
+    ...(reader.namesReactors === true && {
+      reactors: reactions.map(({ reactor: { type, id: reactorId, name }, order: sequence }) => ({
+        type,
+        id: reactorId,
+        name,
+        sequence,
+      })),
+    }),
   };
 }
 

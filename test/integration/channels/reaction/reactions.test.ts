@@ -67,6 +67,34 @@ const list = async (key: string, query = '') =>
   (await send(key, 'GET', `/api/v1/channels/${channelId}/interactions?order=asc&size=100${query}`)).json.items;
 
 describe('reactions', () => {
+  it('are shown in lists with their reactors, in order, for those who ask', async () => {
+    const id = await post();
+    for (const [key, emoji] of [
+      [bob, '🎉'],
+      [ada, '👍'],
+      [bob, '👍'],
+    ] as const) {
+      expect((await send(key, 'PUT', pathOf(id, emoji))).status).toBe(200);
+    }
+    const list = `/api/v1/channels/${channelId}/interactions?size=1`;
+    const plain = (await send(ada, 'GET', list)).json;
+    const named = (await send(ada, 'GET', `${list}&include_reactors=true`)).json;
+    const user = (id: unknown, name: string, before: number) => ({
+      type: 'user',
+      id,
+      name,
+      sequence: plain.meta.sequence - before,
+    });
+    const bobId = named.items[0].reactions[0].reactors[0].id;
+    expect(named.items[0].reactions).toEqual([
+      { ...plain.items[0].reactions[0], emoji: '🎉', reactors: [user(bobId, 'Bob', 2)] },
+      { ...plain.items[0].reactions[1], emoji: '👍', reactors: [user(adaId, 'Ada', 1), user(bobId, 'Bob', 0)] },
+    ]);
+    // Pages are kept by what they show.
+    expect((await send(ada, 'GET', list)).json).toEqual(plain);
+    expect(plain.items[0].reactions[0]).not.toHaveProperty('reactors');
+  });
+
   it('have the shape of the contract, for every reader', async () => {
     const id = await post();
     await react(service, id, '👍', { agent_id: 'agent-1', agent_name: 'Otto' });

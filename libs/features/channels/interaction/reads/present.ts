@@ -84,6 +84,8 @@ function isIncomplete(document: Buffer | null | undefined): boolean {
 export interface Reader {
   /** Null for services, which have no reactions or messages of their own. */
   readonly userId: EntityId | null;
+  /** Whether reactions name the users and agents by their ids. */
+  readonly namesReactors?: boolean;
 }
 
 export function readerOf({ principalType, principalId }: Caller): Reader {

@@ -251,7 +251,7 @@ export class InteractionQueries {
 
 /** Names the readers that see the same annotations. */
 function nameOf(reader: Reader | null): string {
-  return reader === null ? 'plain' : `as ${reader.userId}`;
+  return reader === null ? 'plain' : `as ${reader.userId}${reader.namesReactors === true ? ' with reactors' : ''}`;
 }
 
 function packed(document: Buffer): [Buffer, number] {

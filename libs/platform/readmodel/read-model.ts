@@ -39,7 +39,11 @@ export interface Publication {
   readonly alsoOfDuplicates: boolean;
 }
 
-/** Writes of the run of events `first..last` of one stream for its entity. */
+/**
+ * Writes of the run of events `first..last` of one stream for its entity. Another process may have applied the first events
+ * of the run: so the operations write all that any of its events has changed, also what a later one has changed back. A run
+ * without events, `first` being `last` + 1, is never applied, because it writes nothing of the events before it.
+ */
 export interface EntityWrite {
   readonly revisionKey: string;
   readonly first: StreamRevision;

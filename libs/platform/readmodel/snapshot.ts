@@ -10,7 +10,7 @@ export interface Snapshot {
 
 /** How a part of a state is stored whose values other keys of the entity hold already, such as documents. */
 export interface StoredState<State> {
-  /** The stored form of the state, JSON. A run that does not change it does not write it. */
+  /** The stored form of the state, JSON. An event that does not change it does not write it. */
   pack(state: State): unknown;
   /** The keys of the other values, which are strings. */
   keysOf(packed: unknown, keys: EntityKeys): readonly string[];

@@ -69,9 +69,10 @@ export function foldRun(run: StoredRun, snapshot: Snapshot | null): FoldedRun {
   const after: unknown = foldEvents(projection.fold, before, events);
   const isRepair = stored.length < run.events.length;
   const writes = projectRun(projection, { organizationId, id, before, after, events, isRepair }, keys);
-  // Already applied: the entity's own write is a duplicate, and only its list entries are written.
+  // Already applied: a run without events, whose write is a duplicate, and only the list entries are written. Where Redis has
+  // lost the entity meanwhile, it is a gap: the operations are not those of the last event.
   const last = oldest === undefined ? streamRevision(next - 1) : lastRevision(run);
-  const first = oldest?.revision ?? last;
+  const first = oldest?.revision ?? streamRevision(next);
   const kind = oldest === undefined ? 'known' : 'new';
   const publication = kind === 'new' ? publicationOfStored(projection, run, last) : null;
   return { kind, write: { revisionKey: keys.revision, first, last, ...writes, publication }, after };

@@ -15,6 +15,8 @@ export default defineConfig({
       ...(process.env['PARLEY_TEST_CAMPAIGN'] === '1' ? [] : ['test/campaigns/**']),
       // Needs Python: `npm run test:model-endpoints`.
       ...(process.env['MODEL_ENDPOINTS'] === undefined ? ['test/campaigns/model-endpoints.test.ts'] : []),
+      // As well: `npm run test:python-agent`.
+      ...(process.env['PYTHON_AGENT'] === undefined ? ['test/campaigns/python-agent.test.ts'] : []),
     ],
     globals: false,
     globalSetup: 'test/support/stores/global-setup.ts',

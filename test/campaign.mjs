@@ -37,6 +37,8 @@ const CAMPAIGNS = {
   'model-endpoints': { env: { MODEL_ENDPOINTS: '1' }, args: ['test/campaigns/model-endpoints.test.ts'] },
   // All tests and short campaigns, or those that arguments choose, with ten times the rounds of randomized tests.
   nightly: { env: { PARLEY_TEST_ROUNDS: '10', RUNS_COUNT: '12' }, args: [] },
+  // A reader of docs/python-agent.md saves and runs all of it. Needs Python and PyPI.
+  'python-agent': { env: { PYTHON_AGENT: '1' }, args: ['test/campaigns/python-agent.test.ts'] },
   // Workers are killed, paused and replaced, and the event store too, while 300 processes of several steps run.
   reactors: { env: { REACTORS_JOBS: '300', REACTORS_ROUNDS: '6' }, args: ['test/campaigns/reactors.test.ts'] },
   // All tests, or those that arguments choose; each suite that needs a Redis of its own gets a cluster of three nodes.

@@ -19,6 +19,7 @@ const PARTS = {
       'ended-keys',
       'kafka',
       'model-endpoints',
+      'python-agent',
       'tool-servers',
       'clients',
       'generators',

@@ -148,6 +148,7 @@ const OPTIONS: Readonly<Record<string, string>> = {
   display_name: '--name',
   owner_id: '--owner',
   organization_id: '--organization',
+  principal: '--user',
 };
 
 /** The operator gave options, which are members of the body, or of the query. */

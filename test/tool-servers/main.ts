@@ -18,6 +18,20 @@ import { runConformance } from './conformance.ts';
 
 const EVERYTHING = '2026.8.31';
 const PYTHON_VERSIONS = ['1.30.0', '2.3.0'];
+/** The official SDK for TypeScript, of both of its major versions. */
+const SDKS = [
+  ['@modelcontextprotocol/sdk', '1.32.2'],
+  ['@modelcontextprotocol/node', '2.1.2'],
+] as const;
+
+/** What servers authorize by: Parley sends it with each call. */
+const META = { 'parley/user_id': 'ada', 'parley/channel_id': 'channel-1', 'parley/run_id': 'run-1' };
+const KNOWS_CALLER = new RegExp(
+  Object.entries(META)
+    .map(([name, value]) => `(?=.*"${name}": ?"${value}")`)
+    .join(''),
+  's',
+);
 
 const { values } = parseArgs({ options: { python: { type: 'string', default: 'python3' } } });
 const say = (line: string): void => console.log(line);
@@ -25,6 +39,7 @@ const counts = { passed: 0, failed: 0 };
 
 try {
   await tryEverything();
+  for (const [name, version] of SDKS) await trySdk(name, version);
   for (const version of PYTHON_VERSIONS) await tryPython(version);
   for await (const { name, problem } of runConformance(say)) report(name, problem);
 } catch (error) {
@@ -71,6 +86,13 @@ async function tryEverything(): Promise<void> {
   }
 }
 
+async function trySdk(name: string, version: string): Promise<void> {
+  const folder = await npmPackage(name, version, say);
+  const start = (port: number) =>
+    spawn(process.execPath, [join(import.meta.dirname, 'server.mjs'), String(port), folder], { stdio: 'ignore' });
+  await tryServer(`${name} ${version}`, 'mcp', start, { calls: { caller: [{}, KNOWS_CALLER] } });
+}
+
 async function tryPython(version: string): Promise<void> {
   const python = await pythonWith('mcp', version, values.python, say);
   const forms = [
@@ -92,6 +114,7 @@ async function tryPython(version: string): Promise<void> {
         fail: [{}, /no such order|Error executing tool fail/, true],
         picture: [{}, /\[image, image\/png, 3 bytes\]/],
         slow: [{}, /done/],
+        caller: [{}, KNOWS_CALLER],
         absent: [{}, /unknown tool/i, true],
       },
     });
@@ -123,7 +146,7 @@ async function tryServer(
       report(`${name} (${firstEra} first): list of ${found.tools.length}`, isListed ? null : JSON.stringify(found));
       for (const [tool, [input, text, isError = false]] of Object.entries(calls)) {
         const { input: schema = { type: 'object' } } = found.tools.find((one) => one.name === tool) ?? {};
-        const call = { name: tool, input: { ...input }, schema };
+        const call = { name: tool, input: { ...input }, schema, meta: META };
         const result = await servers.call(access, call, never).catch((error: unknown) => String(error));
         report(`${name} (${firstEra} first): ${tool}`, problemOf(result, text, isError));
       }

@@ -3,6 +3,7 @@
 python server.py PORT TRANSPORT STATELESS JSON
 """
 
+import json as json_format
 import sys
 
 port, transport, stateless, json = int(sys.argv[1]), sys.argv[2], sys.argv[3] == "yes", sys.argv[4] == "yes"
@@ -37,6 +38,13 @@ def fail() -> str:
 def picture() -> Image:
     """Draws."""
     return Image(data=b"123", format="png")
+
+
+@server.tool()
+def caller(ctx: Context) -> str:
+    """Tells who calls."""
+    meta = ctx.request_context.meta
+    return json_format.dumps(meta.model_extra if is_old and meta else meta)
 
 
 @server.tool()

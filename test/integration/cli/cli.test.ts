@@ -95,6 +95,7 @@ describe('parley beside a running system', () => {
     const wrong: [string[], RegExp][] = [
       [['keys', 'revoke', 'nope'], /^parley: the organization has no key nope; /],
       [['keys', 'create', '--scopes', 'fly'], /^parley: --scopes: /],
+      [['keys', 'create', '--user', 'absent'], /^parley: --user: the organization has no such active user$/],
       [['keys', 'create', '--access', 'all'], /^parley: --access: /],
       [['keys', 'create', '--scopes', 'admin'], /^parley: --access: the scope admin concerns the organization: ask/],
       [['keys', 'create', '--expires', '2020-01-01T00:00:00Z'], /^parley: --expires: the time has passed already$/],

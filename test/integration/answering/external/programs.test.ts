@@ -166,6 +166,48 @@ describe('a program of an external agent', () => {
     }
   });
 
+  it('is answered once by two processes that took it at the same time, as after a restart that left the first one', async () => {
+    const asked = await handedOver();
+    const twice = (one: object, other: object) => Promise.all([show(asked, one), show(asked, other)]);
+    for (const posts of [
+      await twice(call, { ...call, tool_args: {} }),
+      await twice(result, { ...result, tool_result: {} }),
+    ]) {
+      expect(posts.map(({ status }) => status)).toEqual([200, 200]);
+      expect(posts[0].json).toEqual(posts[1].json);
+    }
+    const once = { 'idempotency-key': `${asked.runId}-payment` };
+    const url = `/api/v1/runs/${asked.runId}/interactions`;
+    const paid = () => api.documents.call('POST', url, { content: [payment] }, once, key);
+    for (const { status } of await Promise.all([paid(), paid()])) expect([200, 409]).toContain(status);
+    expect(await paid()).toMatchObject({ status: 200 });
+    const answers = await Promise.all(
+      ['Booked.', 'Sold out.'].map((text) => team('POST', asked, 'response', { text })),
+    );
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409]);
+    await api.ended(asked.runId);
+    expect(await rolesIn(asked)).toEqual(['tool_call', 'tool_call_result', 'agent_response', 'agent_response']);
+    expect(await openCallsOf(asked)).toEqual([]);
+  });
+
+  it('leaves no call without a result that arrives while its run is cancelled', async () => {
+    const runs = await Promise.all(Array.from({ length: 8 }, () => handedOver()));
+    await Promise.all(
+      runs.flatMap((asked) => [
+        ...[1, 2, 3].map((n) => show(asked, { ...call, tool_call_id: `call_${n}` })),
+        api.call('POST', `/api/v1/runs/${asked.runId}/cancel`),
+      ]),
+    );
+    for (const asked of runs) {
+      await eventually(async () => {
+        expect((await api.run(asked.runId)).status).toBe('cancelled');
+        const roles = await rolesIn(asked);
+        const count = (role: string) => roles.filter((one) => one === role).length;
+        expect([count('agent_response'), count('tool_call_result')]).toEqual([1, count('tool_call')]);
+      });
+    }
+  });
+
   it('keeps no call open by a request that arrives late, and none that the channel has refused', async () => {
     const asked = await handedOver();
     const numbered = (index: number) => ({ ...call, tool_call_id: `call_${index}` });

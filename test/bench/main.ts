@@ -27,6 +27,7 @@ import { projectorsBenchmark } from './projectors.benchmark.ts';
 import { rebuildBenchmark } from './rebuild.benchmark.ts';
 import { redisMemoryBenchmark } from './redis-memory.benchmark.ts';
 import { relayBenchmark } from './relay.benchmark.ts';
+import { refusalsBenchmark } from './refusals.benchmark.ts';
 import { type BenchmarkResult, runBenchmark } from './run.ts';
 import { runBenchmarks } from './runs.benchmark.ts';
 import { searchBenchmark } from './search.benchmark.ts';
@@ -39,6 +40,7 @@ const BENCHMARKS = [
   ...getBenchmarks,
   listReactionsBenchmark,
   membersBenchmark,
+  refusalsBenchmark,
   ...httpCommandBenchmarks,
   ...appendBenchmarks,
   participantsBenchmark,

@@ -15,6 +15,8 @@ import {
   erasedEvents,
   interactionRoutes,
   messageRoutes,
+  MessageSearch,
+  messageSearchRoutes,
   reactionRoutes,
   readMarkerRoutes,
   ReadMarkers,
@@ -139,6 +141,7 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
 
   // 3. Channels.
   const channels = new Channels(core, { users: directory, agents, organizations }, keyChanges);
+  const messageSearch = new MessageSearch(core);
   const access = new ChannelAccess({ channels, changes: keyChanges });
   const markers = new ReadMarkers(core, channels);
 
@@ -210,6 +213,7 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
     routes(app: HttpApp): void {
       interactionRoutes(app, channels);
       messageRoutes(app, channels);
+      messageSearchRoutes(app, { channels, access, messages: messageSearch });
       reactionRoutes(app, channels);
       realtime.routes(app);
       channelRoutes(app, channels, { access, markers });

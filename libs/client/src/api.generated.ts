@@ -921,6 +921,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/interactions/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search the messages of the channels that the caller may read
+         * @description Finds complete messages of users and agents as they are now, also in archived channels: by their texts, the alternative texts of custom content, and the names and descriptions of media; of longer messages by the first 32768 characters. Further pages, by `next_cursor`, leave out messages that were posted after the first one.
+         */
+        get: operations["searchInteractions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/keys": {
         parameters: {
             query?: never;
@@ -2477,6 +2497,17 @@ export interface components {
              */
             type: "external_agent";
         };
+        FoundInteraction: {
+            /** @description At most three excerpts with words that match */
+            highlights: components["schemas"]["Highlight"][];
+            interaction: components["schemas"]["Interaction"];
+            /** @description How well the message matches; null in a list of the newest */
+            score: number | null;
+        };
+        FoundInteractionPage: {
+            items: components["schemas"]["FoundInteraction"][];
+            meta: components["schemas"]["PageMeta"];
+        };
         Funds: {
             amount: string;
             currency: string;
@@ -2488,6 +2519,20 @@ export interface components {
             currency: string;
             /** @default payment_provider_a */
             payment_method?: string;
+        };
+        Highlight: {
+            /** @description Index of the item in `content` */
+            content_index: number;
+            /** @description Member of the item: `text`, `alt_text`, `meta_data.name` or `meta_data.description` */
+            member: string;
+            /** @description Of the excerpt in the member, in UTF-16 code units */
+            offset: number;
+            /** @description The excerpt: plain text, not HTML */
+            parts: components["schemas"]["HighlightPart"][];
+        };
+        HighlightPart: {
+            is_match: boolean;
+            text: string;
         };
         HTTPValidationError: {
             detail?: components["schemas"]["ValidationError"][];
@@ -7563,6 +7608,70 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Interaction"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    searchInteractions: {
+        parameters: {
+            query: {
+                /** @description Only messages of this channel */
+                channel_id?: string;
+                /** @description Only messages created after this time, to the millisecond */
+                created_after?: string;
+                /** @description Only messages created before this time, to the millisecond */
+                created_before?: string;
+                /** @description `meta.next_cursor` of the page before; not together with `page` */
+                cursor?: string;
+                /** @description Number of the page */
+                page?: number;
+                /** @description Words that a message must have, all of them, in any order. Inflections, longer words and, if no message has a word, slight misspellings match as well */
+                q: string;
+                /** @description Items on a page */
+                size?: number;
+                /** @description The best matches first, or the newest messages */
+                sort?: "relevance" | "newest";
+            };
+            header?: {
+                /** @description Answers 304 if it contains the `ETag` of the entity */
+                "If-None-Match"?: string;
+                /** @description Waits up to two seconds until the read models include this position */
+                "Parley-Position"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FoundInteractionPage"];
                 };
             };
             400: components["responses"]["BadRequest"];

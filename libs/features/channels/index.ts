@@ -36,6 +36,8 @@ export { messageRoutes } from './interaction/message.http.ts';
 export { erasedEvents } from './interaction/reads/past.ts';
 export { readMarkerRoutes } from './reading/read-marker.http.ts';
 export { ReadMarkers } from './reading/read-marker.read.ts';
+export { MessageSearch } from './search/message-search.ts';
+export { searchRoutes as messageSearchRoutes } from './search/search.http.ts';
 export { reactionRoutes } from './reaction/reaction.http.ts';
 export type { Reactor } from './reaction/reaction.ts';
 export { channelFrames, channelProjection } from './stream.ts';

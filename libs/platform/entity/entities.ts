@@ -215,6 +215,17 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
     return this.#reader.ids({ category, organizationId: null, facets: facetsOfFilter(lookUps) });
   }
 
+  /** The entities with all of the facets, each with the revision that its read model reflects. Throws as {@link page}. */
+  revisions(organizationId: EntityId, filter: FilterOf<F>): Promise<(readonly [EntityId, StreamRevision])[]> {
+    return this.#reader.revisions(this.#list(organizationId, filter));
+  }
+
+  /** The revision that the read model of the entity reflects, or null if the organization has none. */
+  async revision(organizationId: EntityId, id: EntityId): Promise<StreamRevision | null> {
+    const entity = { category: this.type.category, organizationId, id };
+    return (await this.#reader.whole(entity, () => Promise.resolve(null)))?.revision ?? null;
+  }
+
   /**
    * The entity as it was at a point of its history; null before its first event and while it was deleted.
    *

@@ -8,8 +8,11 @@ type MemberScope = 'upload';
 
 /** The access of members to a route. A route that declares nothing is closed to them. */
 export interface MemberRoute {
-  /** The channel that a request is about; null is answered with 404. Absent: the request concerns its caller alone. */
-  readonly channelOf?: (request: FastifyRequest) => EntityId | null | Promise<EntityId | null>;
+  /**
+   * The channel that a request is about; null is answered with 404. Absent, or undefined for a request: it concerns its
+   * caller alone.
+   */
+  readonly channelOf?: (request: FastifyRequest) => EntityId | null | undefined | Promise<EntityId | null>;
   /** A scope of members that the route needs besides its own. */
   readonly scope?: MemberScope;
 }
@@ -43,14 +46,32 @@ export function requireOpen(member: Principal, route: MemberRoute | undefined): 
   }
 }
 
-/** The channel that a member's request is about, if it may come in; null if the request concerns its caller alone. @throws HttpError 404 */
-export async function admittedTo(
+/**
+ * The channel that a member's request is about, if it may come in; null if the request concerns its caller alone. Without a
+ * promise if the decision needs no read.
+ *
+ * @throws HttpError 404
+ */
+export function admittedTo(
   request: FastifyRequest,
   { channelOf }: MemberRoute,
   access: ChannelAccess | undefined,
-): Promise<EntityId | null> {
-  if (channelOf === undefined) return null;
-  const channel = await channelOf(request);
-  if (channel === null || access === undefined || !(await access.admits(request.principal, channel))) throw notFound();
-  return channel;
+): EntityId | null | Promise<EntityId | null> {
+  const channel = channelOf?.(request);
+  if (channel instanceof Promise) return channel.then((found) => admittedToChannel(request, found, access));
+  return channel === undefined ? null : admittedToChannel(request, channel, access);
+}
+
+function admittedToChannel(
+  { principal }: FastifyRequest,
+  channel: EntityId | null,
+  access: ChannelAccess | undefined,
+): EntityId | Promise<EntityId> {
+  if (channel === null || access === undefined) throw notFound();
+  const decide = (isAdmitted: boolean): EntityId => {
+    if (!isAdmitted) throw notFound();
+    return channel;
+  };
+  const decision = access.admits(principal, channel);
+  return decision instanceof Promise ? decision.then(decide) : decide(decision);
 }

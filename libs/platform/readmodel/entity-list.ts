@@ -1,3 +1,4 @@
+import type { EntityId } from '#libs/kernel/ids.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
 
 import type { ListKeys } from './read-model.keys.ts';
@@ -18,6 +19,7 @@ export interface ListResult {
 
 /** Members looked at in one step while several facets are intersected. */
 const STEP = 200;
+const IDS_OF_PAGE = 1_000;
 
 /**
  * Members are `<created at>_<id>`, so that their order is that of creation. Both parts never change,
@@ -59,6 +61,22 @@ export async function readList(
   return { members: members.slice(0, page.size), total, hasNext: members.length > page.size };
 }
 
+/** Ids of all members that have all of `facets`, newest first. @throws `Fault` `store_unavailable` */
+export async function readIds(
+  redis: RedisClient,
+  list: ListKeys,
+  facets: readonly [string, ...string[]],
+): Promise<EntityId[]> {
+  const ids: EntityId[] = [];
+  let page: ListResult | undefined;
+  do {
+    const after = page?.members.at(-1) ?? null;
+    page = await readList(redis, list, facets, { size: IDS_OF_PAGE, offset: 0, after });
+    ids.push(...page.members.map(idOfMember));
+  } while (page.hasNext);
+  return ids;
+}
+
 async function rarestFirst(redis: RedisClient, keys: readonly string[]): Promise<string[]> {
   if (keys.length === 1) return [...keys];
   const counts = await Promise.all(keys.map((key) => redis.send(key, (node) => node.zcard(key))));
@@ -70,15 +88,17 @@ async function scan(redis: RedisClient, key: string, others: readonly string[], 
   const wanted = page.size + 1;
   let toSkip = page.after === null ? page.offset : 0;
   let max = page.after === null ? '+' : `(${page.after}`;
+  // What is in one set alone needs no more than the page.
+  const size = others.length === 0 ? wanted + toSkip : STEP;
   const kept: string[] = [];
   while (kept.length < wanted) {
     const from = max;
-    const step = await redis.send(key, (node) => node.zrange(key, from, '-', 'BYLEX', 'REV', 'LIMIT', 0, STEP));
+    const step = await redis.send(key, (node) => node.zrange(key, from, '-', 'BYLEX', 'REV', 'LIMIT', 0, size));
     const matching = await keepMembersOf(redis, step, others);
     kept.push(...matching.slice(toSkip));
     toSkip = Math.max(0, toSkip - matching.length);
     const last = step.at(-1);
-    if (last === undefined || step.length < STEP) break;
+    if (last === undefined || step.length < size) break;
     max = `(${last}`;
   }
   return kept.slice(0, wanted);

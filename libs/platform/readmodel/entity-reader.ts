@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
+import { NO_EVENTS, type StreamRevision, streamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
@@ -8,7 +8,7 @@ import { parseStreamName } from '#libs/platform/streams/index.ts';
 
 import { CategoryReader } from './category-reader.ts';
 import { decodeDocument, type Document } from './document.ts';
-import { idOfMember, readList, type ListPage, type ListResult } from './entity-list.ts';
+import { idOfMember, readIds, readList, type ListPage } from './entity-list.ts';
 import { KeptReads, type KeptRead, type WholeRead } from './kept-reads.ts';
 import type { Projector } from './projector.ts';
 import {
@@ -252,19 +252,21 @@ export class EntityReader {
     return { ...found, states: items };
   }
 
-  /** Ids of all entries, in pages. @throws as {@link page} */
+  /** Ids of all entries. @throws as {@link page} */
   async ids({ category, organizationId, facets }: ListFilter): Promise<readonly EntityId[]> {
     const reader = this.#of(category);
     const list = listKeys(reader.name, organizationId ?? ALL_ORGANIZATIONS);
-    return reader.whileComplete(async () => {
-      const ids: EntityId[] = [];
-      let page: ListResult | undefined;
-      do {
-        page = await readList(this.#redis, list, facets, { size: 100, offset: 0, after: page?.members.at(-1) ?? null });
-        ids.push(...page.members.map(idOfMember));
-      } while (page.hasNext);
-      return ids;
-    });
+    return reader.whileComplete(() => readIds(this.#redis, list, facets));
+  }
+
+  /** All entries, each with the revision that its read model reflects. @throws as {@link page} */
+  async revisions(list: ListFilter): Promise<(readonly [id: EntityId, revision: StreamRevision])[]> {
+    const { category, organizationId } = list;
+    await this.#projector.unapplied.apply({ category, organizationId });
+    const ids = await this.ids(list);
+    const keys = ids.map((id) => entityKeys(this.#of(category).name, organizationId ?? id, id).revision);
+    const revisions = await this.#readModel.revisions(keys);
+    return ids.map((id, index) => [id, revisions[index] ?? NO_EVENTS]);
   }
 
   async #page<T>(

@@ -15,6 +15,8 @@ const TYPO_WEIGHTS = [1, 0.7, 0.5];
 const MAX_STEMS = 12;
 const MAX_PREFIXES = 10;
 const MAX_CORRECTIONS = 5;
+/** Terms of each kind that are tried where some do not count. */
+const MAX_EXAMINED = 1_000;
 /** Terms that are compared with a word that the index does not have, of those with the same beginning or end. */
 const MAX_COMPARED = 20_000;
 const MIN_PREFIX = 2;
@@ -25,30 +27,44 @@ const END_OF_PREFIX = '\u{10ffff}';
  * The word itself, its inflections and longer words that begin with it; without any of them, words that it may be
  * misspelled from. Only terms that occur up to a row count, and terms are chosen by what never changes: the result for
  * that row stays the same as rows are added.
+ *
+ * @param has whether a term counts, for callers that may see only a part of the rows; default: every term does
  */
-export function variantsOf(file: IndexFile, word: string, lastRow: number): readonly Variant[] {
+export function variantsOf(
+  file: IndexFile,
+  word: string,
+  lastRow: number,
+  has: ((term: number) => boolean) | null = null,
+): readonly Variant[] {
   const weights = new Map<number, number>();
-  const add = (terms: Iterable<unknown>, weight: number): void => {
-    for (const term of terms) if (!weights.has(Number(term))) weights.set(Number(term), weight);
+  const add = (weight: number, most: number, sql: string, ...values: (string | number)[]): void => {
+    let added = 0;
+    for (const [value] of file.rows(`${sql} limit ${has === null ? most : MAX_EXAMINED}`, ...values)) {
+      const term = Number(value);
+      if (has?.(term) === false) continue;
+      if (!weights.has(term)) weights.set(term, weight);
+      added += 1;
+      if (added === most) return;
+    }
   };
-  add(column(file, 'select id from term where term = ? and first <= ?', word, lastRow), 1);
-  const stems = `select id from term where stem = ? and first <= ? order by first, term limit ${MAX_STEMS}`;
-  add(column(file, stems, stemOf(word), lastRow), STEM_WEIGHT);
+  add(1, 1, 'select id from term where term = ? and first <= ?', word, lastRow);
+  const stems = 'select id from term where stem = ? and first <= ? order by first, term';
+  add(STEM_WEIGHT, MAX_STEMS, stems, stemOf(word), lastRow);
   if (word.length >= MIN_PREFIX) {
-    const prefixes = `select id from term where term > ? and term < ? and first <= ?
-      order by length(term), term limit ${MAX_PREFIXES}`;
-    add(column(file, prefixes, word, word + END_OF_PREFIX, lastRow), PREFIX_WEIGHT);
+    const prefixes = 'select id from term where term > ? and term < ? and first <= ? order by length(term), term';
+    add(PREFIX_WEIGHT, MAX_PREFIXES, prefixes, word, word + END_OF_PREFIX, lastRow);
   }
   if (weights.size > 0) return [...weights].map(([term, weight]) => ({ term, weight }));
-  return corrections(file, word, lastRow);
-}
-
-function column(file: IndexFile, sql: string, ...values: (string | number)[]): unknown[] {
-  return [...file.rows(sql, ...values)].map(([value]) => value);
+  return corrections(file, word, lastRow, has);
 }
 
 /** Compares words with the same beginning or the same end: of a word with few typos, one of both is mostly right. */
-function corrections(file: IndexFile, word: string, lastRow: number): readonly Variant[] {
+function corrections(
+  file: IndexFile,
+  word: string,
+  lastRow: number,
+  has: ((term: number) => boolean) | null,
+): readonly Variant[] {
   const max = allowedTypos(word);
   if (max === 0) return [];
   const shared = Math.max(1, Math.floor(word.length / (max + 1)) - 1);
@@ -66,10 +82,13 @@ function corrections(file: IndexFile, word: string, lastRow: number): readonly V
       if (typos <= max) found.set(Number(id), { term: String(term), typos });
     }
   }
-  return [...found]
-    .sort(([, one], [, other]) => one.typos - other.typos || (one.term < other.term ? -1 : 1))
-    .slice(0, MAX_CORRECTIONS)
-    .map(([term, { typos }]) => ({ term, weight: TYPO_WEIGHTS[typos] ?? 0 }));
+  const corrected: Variant[] = [];
+  const nearest = [...found].sort(([, one], [, other]) => one.typos - other.typos || (one.term < other.term ? -1 : 1));
+  for (const [term, { typos }] of nearest) {
+    if (corrected.length === MAX_CORRECTIONS) break;
+    if (has?.(term) !== false) corrected.push({ term, weight: TYPO_WEIGHTS[typos] ?? 0 });
+  }
+  return corrected;
 }
 
 /** Characters that a word may differ by from what was meant: none below 4, 1 below 8, else 2. */

@@ -42,6 +42,7 @@ const IN_CHANNELS: Record<string, Request> = {
   listReadMarkers: of('GET', ({ channel }) => `channels/${channel}/read_markers`),
   moveReadMarker: of('PUT', ({ channel }) => `channels/${channel}/read_marker`, { sequence: 1 }),
   listInteractions: of('GET', ({ channel }) => `channels/${channel}/interactions?include_incomplete=true`),
+  searchInteractions: of('GET', ({ channel }) => `interactions/search?q=hello&channel_id=${channel}`),
   postInteraction: of('POST', ({ channel }) => `channels/${channel}/interactions`, text),
   listInvocations: of('GET', ({ channel }) => `channels/${channel}/invocations`),
   createWebsocketTicket: of('POST', ({ channel }) => `channels/${channel}/websocket_ticket`),
@@ -227,6 +228,11 @@ describe('members', () => {
 
   it('are told nothing by lists, filters and names of other channels', async () => {
     const eve = (url: string) => call(tokens.eve, { method: 'GET', url });
+    for (const q of ['hello', 'helo', 'hell']) {
+      const answer = await eve(`/api/v1/interactions/search?q=${q}`);
+      expect(answer).toMatchObject({ status: 200, json: { items: [], meta: { total: 0 } } });
+      expect(answer.bytes).not.toContain(owned.channel);
+    }
     for (const query of ['', `?participant=${userId('ada')}`, '?channel_type=chat', '?page=2', '?size=1']) {
       const answer = await eve(`/api/v1/channels${query}`);
       expect(answer.bytes).not.toContain(owned.channel);

@@ -15,6 +15,7 @@ import { EventStoreDbGroups } from './consumer-groups.eventstoredb.ts';
 import type { ConsumerGroups } from './consumer-groups.ts';
 import { EventStoreDbFeed, type EventStoreDbFeedOptions } from './event-feed.eventstoredb.ts';
 import type { LogFeed } from './event-feed.ts';
+import { ForeignEvents } from './event-metadata.ts';
 import { EventStoreDbStore } from './event-store.eventstoredb.ts';
 import { EmbeddedEvents } from './embedded-events.ts';
 import type { EmbeddedLog } from './embedded-log.ts';
@@ -69,20 +70,35 @@ export function connectEventStore(options: EventStoreOptions): {
   /** Ends all calls within about a second. The same as `store.close()`. */
   close(): Promise<void>;
 } {
-  const connection = EventStoreConnection.open(options);
-  const events = options.embedded && new EmbeddedEvents(options.embedded, connection.foreign);
-  const store = events ? new EmbeddedEventStore(events) : new EventStoreDbStore(connection);
+  const { embedded, onClockAhead } = options;
+  const { store, feed, groups, foreign } = embedded ? embeddedAdapters(embedded, options) : clientAdapters(options);
   return {
     store,
-    feed: events ? new EmbeddedFeed(events, options) : new EventStoreDbFeed(connection, options),
-    groups: new ServedGroups(
-      events ? new EmbeddedGroups(events) : new EventStoreDbGroups(connection, options.livenessMs),
-      options,
-    ),
-    clock: new StoreClock(store, options.onClockAhead),
-    foreign: connection.foreign.counts,
-    async close() {
-      await Promise.all([store.close(), connection.close()]);
-    },
+    feed,
+    groups: new ServedGroups(groups, options),
+    clock: new StoreClock(store, onClockAhead),
+    foreign: foreign.counts,
+    close: () => store.close(),
+  };
+}
+
+function embeddedAdapters(log: EmbeddedLog, options: EventStoreOptions) {
+  const foreign = new ForeignEvents(options.onForeign);
+  const events = new EmbeddedEvents(log, foreign);
+  return {
+    store: new EmbeddedEventStore(events),
+    feed: new EmbeddedFeed(events, options),
+    groups: new EmbeddedGroups(events),
+    foreign,
+  };
+}
+
+function clientAdapters(options: EventStoreOptions) {
+  const connection = EventStoreConnection.open(options);
+  return {
+    store: new EventStoreDbStore(connection),
+    feed: new EventStoreDbFeed(connection, options),
+    groups: new EventStoreDbGroups(connection, options.livenessMs),
+    foreign: connection.foreign,
   };
 }

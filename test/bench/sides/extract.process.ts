@@ -1,7 +1,4 @@
-/**
- * Main content of the pages of a collection: Parley, and Mozilla's Readability on linkedom. One process reads all pages
- * with both in turn, so that their times met the same noise.
- */
+/** Main content of the pages of a collection, by one reader: Parley, or Mozilla's Readability on linkedom. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -13,7 +10,7 @@ import { z } from 'zod';
 import { readPage } from '#libs/features/documents/extract/page.ts';
 
 import { answerTasks } from '../child-process.ts';
-import type { ExtractAnswer, ExtractTask, ReaderScore } from '../extract-table.ts';
+import type { ExtractTask, ReaderName, ReaderScore } from '../extract-table.ts';
 
 const truthSchema = z.object({
   url: z.string().catch('about:blank'),
@@ -36,22 +33,26 @@ const readers = {
   },
 };
 
-answerTasks<ExtractTask, ExtractAnswer>(async ({ folder }) => {
-  const pages = await Promise.all((await readdir(join(folder, 'html'))).toSorted().map((file) => pageOf(folder, file)));
-  // Compiles what each reader runs.
-  for (const page of pages.slice(0, 100)) for (const read of Object.values(readers)) attempt(read, page);
-  const scores: ReaderScore[] = [];
-  for (const page of pages) {
-    for (const [reader, read] of Object.entries(readers)) {
-      const before = process.cpuUsage();
-      const text = attempt(read, page);
-      const { user, system } = process.cpuUsage(before);
-      const ms = (user + system) / 1_000;
-      scores.push({ reader, type: page.type, ms, ...compare(wordsOf(withoutMarkdown(text)), wordsOf(page.truth)) });
-    }
-  }
-  return { scores };
+let reader: ReaderName;
+let pages: readonly CollectedPage[];
+
+answerTasks<ExtractTask, ReaderScore | { readonly pages: number }>(async (task) => {
+  if ('page' in task) return scoreOf(pages[task.page]!);
+  const { folder } = task;
+  reader = task.reader;
+  pages = await Promise.all((await readdir(join(folder, 'html'))).toSorted().map((file) => pageOf(folder, file)));
+  // Compiles what the reader runs.
+  for (const page of pages.slice(0, 100)) attempt(readers[reader], page);
+  return { pages: pages.length };
 });
+
+function scoreOf(page: CollectedPage): ReaderScore {
+  const before = process.cpuUsage();
+  const text = attempt(readers[reader], page);
+  const { user, system } = process.cpuUsage(before);
+  const ms = (user + system) / 1_000;
+  return { reader, type: page.type, ms, ...compare(wordsOf(withoutMarkdown(text)), wordsOf(page.truth)) };
+}
 
 async function pageOf(folder: string, file: string): Promise<CollectedPage> {
   const json: unknown = JSON.parse(

@@ -9,6 +9,8 @@ export const MAIN_REGION = 3;
 
 export interface Block {
   readonly kind: 'heading' | 'paragraph' | 'item' | 'code' | 'table';
+  /** Of a heading; else 0. */
+  readonly level: number;
   /** Markdown. */
   readonly text: string;
   /** Text without Markdown of blocks. */

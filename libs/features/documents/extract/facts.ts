@@ -3,7 +3,7 @@ import { FactCollector } from './fact-collector.ts';
 import { addJson } from './json-facts.ts';
 import { addLinks } from './link-facts.ts';
 import { addLists } from './list-facts.ts';
-import { markdownBlocks } from './markdown-blocks.ts';
+import { markdownBlocks } from './markdown.ts';
 import { readPage } from './page.ts';
 import { addSections, documentKey } from './section-facts.ts';
 import { addStructuredData } from './structured-facts.ts';

@@ -1,7 +1,7 @@
 import type { Content, Link } from './extraction.ts';
 import { cut, type FactCollector } from './fact-collector.ts';
 import { comparable, isGeneric } from './generic-headings.ts';
-import { MARKDOWN_LINK, plainText } from './markdown-blocks.ts';
+import { MARKDOWN_LINK, plainText } from './markdown.ts';
 import { documentKey } from './section-facts.ts';
 
 /** Links of a document. More would outweigh what it says. */

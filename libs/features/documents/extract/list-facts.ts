@@ -2,7 +2,7 @@ import { admitText } from '#libs/kernel/text.ts';
 
 import type { FactCollector } from './fact-collector.ts';
 import { isRemark } from './generic-headings.ts';
-import { plainText, type Line, type MarkdownBlock } from './markdown-blocks.ts';
+import { plainText, type Line, type MarkdownBlock } from './markdown.ts';
 import type { Section } from './section-facts.ts';
 import { addValue, keyOf } from './value-facts.ts';
 

@@ -1,4 +1,5 @@
 import type { Block } from './blocks.ts';
+import { tableOf } from './markdown.ts';
 
 /** Cells beyond these are read as text. */
 const MAX_CELLS = 20_000;
@@ -49,10 +50,7 @@ export class MarkdownTable {
     if (rows.some((row) => row.some((cell) => !isText(cell)))) return null;
     const grid = gridOf(rows);
     const header = rows[0]!.every((cell) => cell.isHeader) ? grid.shift()! : [];
-    const width = Math.max(header.length, ...grid.map((row) => row.length));
-    const line = (row: readonly string[]): string =>
-      `| ${Array.from({ length: width }, (_, column) => row[column] ?? '').join(' | ')} |`;
-    return [line(header), `|${' --- |'.repeat(width)}`, ...grid.map(line)].join('\n');
+    return tableOf(header, grid);
   }
 
   blocks(): Block[] {
@@ -95,11 +93,7 @@ function gridOf(rows: readonly (readonly Cell[])[]): string[][] {
     };
     for (const cell of row) {
       fillSpanning();
-      const text = cell.blocks
-        .map(({ plain }) => plain)
-        .join(' ')
-        .replace(/\s+/g, ' ')
-        .replaceAll('|', '\\|');
+      const text = cell.blocks.map(({ plain }) => plain).join(' ');
       if (cell.rows > 1) spanning.set(texts.length, { text, rows: cell.rows - 1 });
       texts.push(text, ...Array.from<string>({ length: cell.columns - 1 }).fill(''));
     }

@@ -1,7 +1,8 @@
 import { BODY_REGION, type Block, type Region } from './blocks.ts';
 import { isRemark } from './generic-headings.ts';
-import { asText, withoutInvisible } from './plain-text.ts';
+import { asText, codeOf, headingOf } from './markdown.ts';
 import { MarkdownTable } from './markdown-table.ts';
+import { withoutInvisible } from './plain-text.ts';
 
 const LINE_BREAK = '\u0001';
 /** Signs that link headings to themselves. A final `#` without a space belongs to the name: C#. */
@@ -172,7 +173,7 @@ export class MarkdownWriter {
       return;
     }
     const linked = blocks.reduce((sum, block) => sum + block.linked, 0);
-    this.#within.blocks.push({ kind: 'table', text, plain: text, linked, region });
+    this.#within.blocks.push({ kind: 'table', level: 0, text, plain: text, linked, region });
   }
 
   row(): void {
@@ -206,26 +207,25 @@ export class MarkdownWriter {
     const raw = withoutInvisible(buffer);
     const plain = this.#isPre ? raw.replace(/^\s*\n|\s+$/g, '') : collapseLines(raw);
     if (plain.trim() === '') return;
-    const { kind, text } = this.#write(plain, linked);
-    if (text === '') return;
-    this.#within.blocks.push({ kind, text, plain, linked, region: this.region });
+    const written = this.#write(plain, linked);
+    if (written.text === '') return;
+    this.#within.blocks.push({ level: 0, ...written, plain, linked, region: this.region });
     this.#marker = '';
   }
 
-  #write(plain: string, linked: number): { readonly kind: Block['kind']; readonly text: string } {
+  #write(plain: string, linked: number): Pick<Block, 'kind' | 'text'> & Partial<Pick<Block, 'level'>> {
     const { indent, quote } = this.#within;
     if (this.#heading > 0) {
       const named = plain.replaceAll('\n', ' ').replace(PERMALINK, '');
       const title = linked > 0 && linked <= MAX_PERMALINK && linked < named.length ? named.replace(/#$/, '') : named;
       if (isRemark(title)) return { kind: 'paragraph', text: `${title}:` };
-      this.#lastHeading = this.#heading;
-      return { kind: 'heading', text: title === '' ? '' : `${'#'.repeat(this.#heading)} ${title}` };
+      const level = (this.#lastHeading = this.#heading);
+      return { kind: 'heading', level, text: title === '' ? '' : headingOf(level, title) };
     }
     const first = quote + (this.#marker || indent);
     const rest = `\n${quote}${indent}`;
     if (this.#isPre) {
-      const fence = fenceFor(plain);
-      const lines = `${fence}\n${plain}\n${fence}`;
+      const lines = codeOf(plain);
       return { kind: 'code', text: first + (rest === '\n' ? lines : lines.replaceAll('\n', rest)) };
     }
     const lines = asText(plain);
@@ -245,10 +245,4 @@ export function collapse(text: string): string {
 function collapseLines(text: string): string {
   if (!text.includes(LINE_BREAK)) return collapse(text);
   return text.split(LINE_BREAK).map(collapse).join('\n').trim();
-}
-
-function fenceFor(code: string): string {
-  let longest = 2;
-  for (const [run] of code.matchAll(/`{3,}/g)) longest = Math.max(longest, run.length);
-  return '`'.repeat(Math.min(longest + 1, 20));
 }

@@ -91,14 +91,10 @@ function withoutOther(blocks: readonly Block[]): readonly Block[] {
 }
 
 function sectionEnd(blocks: readonly Block[], start: number): number {
-  const level = levelOf(blocks[start]!);
+  const { level } = blocks[start]!;
   let end = start + 1;
-  while (end < blocks.length && (blocks[end]!.kind !== 'heading' || levelOf(blocks[end]!) > level)) end += 1;
+  while (end < blocks.length && (blocks[end]!.kind !== 'heading' || blocks[end]!.level > level)) end += 1;
   return end;
-}
-
-function levelOf({ text }: Block): number {
-  return /^#*/.exec(text)![0].length;
 }
 
 /** Without what repeats, or was to be filled in by scripts. */

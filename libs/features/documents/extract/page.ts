@@ -47,7 +47,7 @@ function withEmbedded(blocks: readonly Block[], document: HtmlNode): Block[] {
   const texts = embeddedTexts(document).filter((text) => !known.includes(text));
   return [
     ...blocks,
-    ...texts.map((text): Block => ({ kind: 'paragraph', text, plain: text, linked: 0, region: BODY_REGION })),
+    ...texts.map((text): Block => ({ kind: 'paragraph', level: 0, text, plain: text, linked: 0, region: BODY_REGION })),
   ];
 }
 

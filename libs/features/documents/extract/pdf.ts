@@ -2,7 +2,8 @@ import { getDocumentProxy, getMeta } from 'unpdf';
 import { admitText } from '#libs/kernel/text.ts';
 
 import { ExtractionError, type PdfText } from './extraction.ts';
-import { asText, withoutInvisible } from './plain-text.ts';
+import { asText, headingOf } from './markdown.ts';
+import { withoutInvisible } from './plain-text.ts';
 
 /** Pages beyond these are left out. */
 const MAX_PAGES = 500;
@@ -34,7 +35,8 @@ export async function readPdf(bytes: Uint8Array): Promise<PdfText> {
     }
     const words = wordsOf(pages.values());
     const parts = [...pages].map(
-      ([number, text]) => `## Page ${number}\n\n${asText(withWholeWords(text, words), { hasItems: true })}`,
+      ([number, text]) =>
+        `${headingOf(2, `Page ${number}`)}\n\n${asText(withWholeWords(text, words), { hasItems: true })}`,
     );
     return {
       title: await titleOf(pdf),

@@ -3,7 +3,7 @@ import { admitText } from '#libs/kernel/text.ts';
 import type { Content } from './extraction.ts';
 import { cut, type FactCollector } from './fact-collector.ts';
 import { comparable, isGeneric } from './generic-headings.ts';
-import { plainText, type MarkdownBlock } from './markdown-blocks.ts';
+import { type MarkdownBlock, plainText, withoutHeadings } from './markdown.ts';
 import { splitText, type Range } from './split-text.ts';
 
 /** A part of a document under one heading, or before the first. */
@@ -136,5 +136,5 @@ function namesOf(document: string, parts: readonly Part[]): string[] {
 /** The beginning of a passage, without its heading. */
 function excerptOf(passage: string, isPlain: boolean): string | null {
   const text = admitText(passage, 3 * MAX_EXCERPT);
-  return cut(isPlain ? text : plainText(text.replace(/^(?:#{1,6} .*|=+|-{3,})$/gm, '')), MAX_EXCERPT) || null;
+  return cut(isPlain ? text : plainText(withoutHeadings(text)), MAX_EXCERPT) || null;
 }

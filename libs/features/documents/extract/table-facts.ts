@@ -1,6 +1,6 @@
 import type { FactCollector } from './fact-collector.ts';
 import { isGeneric } from './generic-headings.ts';
-import type { MarkdownBlock, TableRow } from './markdown-blocks.ts';
+import type { MarkdownBlock, TableRow } from './markdown.ts';
 import type { Section } from './section-facts.ts';
 import { addValue, keyOf } from './value-facts.ts';
 

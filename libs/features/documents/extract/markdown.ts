@@ -1,3 +1,8 @@
+/*
+ * The form of texts: Markdown. Pages and PDFs are written in it, and facts are found in what it reads, whether Parley wrote the text or
+ * someone else. What is written here is read here as it was: see the property in `markdown.test.ts`.
+ */
+
 /** A line of a block, without the signs that make it one. `offset` is where its text begins in the document. */
 export interface Line {
   readonly text: string;
@@ -24,6 +29,41 @@ const FENCE = /^\s{0,20}(?:[-*+] |\d+[.)] )?\s*(`{3,}|~{3,})/;
 const ITEM = /^\s*(?:[-*+•]|\d{1,9}[.)])[ \t]+(?=\S)/;
 const DELIMITERS = /^[ \t|:-]+$/;
 const UNDERLINE = /^ {0,3}(=+|-{2,})[ \t]*$/;
+
+/** The start of a line that Markdown would read as a block, or as what makes the line above a heading or a table. */
+const STARTS_BLOCK =
+  /^(?:#{1,6}(?=\s|$)|[-*+](?=\s)|>|`{3}|~{3}|\||\d{1,9}[.)](?=\s)|:?-{2,}|:-|[:-](?=[ \t:-]*\|)[ \t|:-]*$|=+\s*$)/gm;
+/** Markdown that shows the lines as they are. @param lines `hasItems`: numbered lines are items of a list */
+export function asText(lines: string, { hasItems = false } = {}): string {
+  return lines.replace(STARTS_BLOCK, (start) => {
+    if (!/^\d/.test(start)) return `\\${start}`;
+    return hasItems ? start : `${start.slice(0, -1)}\\${start.at(-1)}`;
+  });
+}
+
+/** @param title one line */
+export function headingOf(level: number, title: string): string {
+  // Signs at its end would be those of the heading.
+  return `${'#'.repeat(level)} ${title.replace(/(?<=\s)#+$/, '\\$&')}`;
+}
+
+/** Code, between fences that are longer than those that it holds. */
+export function codeOf(code: string): string {
+  let longest = 2;
+  for (const [run] of code.matchAll(/`{3,}/g)) longest = Math.max(longest, run.length);
+  const fence = '`'.repeat(Math.min(longest + 1, 20));
+  return `${fence}\n${code}\n${fence}`;
+}
+
+/** @param header no cells: the table has none */
+export function tableOf(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  const width = Math.max(header.length, ...rows.map((row) => row.length));
+  const line = (row: readonly string[]): string => {
+    const cells = Array.from({ length: width }, (_, column) => row[column] ?? '');
+    return `| ${cells.map((cell) => cell.replace(/\s+/g, ' ').replaceAll('|', '\\|')).join(' | ')} |`;
+  };
+  return [line(header), `|${' --- |'.repeat(width)}`, ...rows.map(line)].join('\n');
+}
 
 /** The blocks of a Markdown text that facts come from, in their order. Code has none. */
 export function markdownBlocks(text: string, isPlain: boolean): MarkdownBlock[] {
@@ -154,8 +194,14 @@ export function plainText(markdown: string): string {
   return markdown
     .replace(MARKDOWN_LINK, '$1')
     .replace(/\*\*([^*\n]{1,300})\*\*/g, '$1')
+    .replaceAll('\\`', '')
     .replaceAll('`', '')
     .replace(/\\([\\`*_{}[\]()#+.!|>~=:-])/g, '$1')
     .replace(/\s+/g, ' ')
     .trim();
+}
+
+/** A part of a text without the lines that are headings, or underline one. */
+export function withoutHeadings(markdown: string): string {
+  return markdown.replace(/^(?:#{1,6} .*|=+|-{3,})$/gm, '');
 }

@@ -16,7 +16,7 @@ import {
 } from '../refusals.benchmark.ts';
 import { median } from '../statistics.ts';
 
-const WARM_UP = 200;
+const WARM_UP = 50;
 
 answerTasks<RefusalsTask, RefusalsAnswer>(async ({ requests }) => {
   const api = await startTestApi();

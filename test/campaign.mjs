@@ -2,6 +2,8 @@
 // too long for `npm test` and `.ci/run`, and tests elsewhere that `IN_CAMPAIGN` lengthens. Variables that are set already
 // keep their values; further arguments go to vitest.
 const CAMPAIGNS = {
+  // The chat page of docs/your-users.md in Chromium: reloads, tabs, a killed server, cancellation, removal.
+  'chat-page': { env: {}, args: ['test/campaigns/chat-page.test.ts'] },
   // Workers are killed while 20 crawls run, and while 200 reports are written.
   crawls: { env: { CRAWLS: '20', CRAWLS_REPORTS: '10', CRAWLS_ROUNDS: '20' }, args: ['test/campaigns/crawls.test.ts'] },
   // A whole deployment under load: its processes are killed, paused and replaced. Also relays on three brokers.

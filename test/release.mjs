@@ -16,6 +16,7 @@ const PARTS = {
       'media',
       'reactors',
       'runs',
+      'chat-page',
       'ended-keys',
       'kafka',
       'model-endpoints',

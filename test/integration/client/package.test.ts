@@ -67,6 +67,7 @@ export const reason = (error: unknown) => (error instanceof SubscriptionError ? 
 const EXAMPLES_SURROUNDINGS = `
 import { ParleyClient, refusalOf } from '@parley/client';
 declare const apiKey: string, id: string, interaction_id: string;
+declare const event: import('@parley/client').ChannelEvent;
 declare const client: ParleyClient;
 declare const subscription: ReturnType<ReturnType<ParleyClient['channel']>['subscribe']>;
 declare const participant: { type: 'external_agent' };

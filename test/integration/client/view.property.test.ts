@@ -47,6 +47,7 @@ describe('an opened channel', () => {
   beforeAll(async () => {
     const shop = await Signer.create();
     parley = await startParleyProcess();
+    await parley.ready();
     proxy = await startCutProxy(parley.baseUrl);
     operator = new ParleyClient({ url: parley.baseUrl, apiKey: parley.apiKey }).rest;
     await operator.POST('/api/v1/token-issuers', { body: { ...shop.registration, keys: [{ ...shop.jwk }] } as never });

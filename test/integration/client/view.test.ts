@@ -36,6 +36,7 @@ describe('an opened channel', { timeout: 120_000 }, () => {
   beforeAll(async () => {
     shop = await Signer.create();
     parley = await startParleyProcess();
+    await parley.ready();
     proxy = await startCutProxy(parley.baseUrl);
     await call('POST', 'token-issuers', shop.registration);
     adaId = (await call('POST', 'users', { external_id: 'ada', issuer: shop.issuer, name: 'Ada' })).id;

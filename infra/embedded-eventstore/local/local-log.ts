@@ -19,6 +19,9 @@ export type LocalMembership = {
   leave(): void;
 };
 
+/** How long an acknowledgement waits for a call that it can go with. */
+const ACKNOWLEDGE_MS = 50;
+
 type Waiting = { resolve(result: never): void; reject(error: Error): void };
 type Result<Method extends keyof LocalCalls> = Awaited<ReturnType<LocalCalls[Method]>>;
 
@@ -37,8 +40,10 @@ export class LocalLog {
   readonly #waiting = new Map<number, Waiting>();
   readonly #listeners = new Set<() => void>();
   readonly #members = new Map<number, LocalMember>();
-  /** Of the calls that wait to be sent, by member. */
+  /** Ids of events that are not acknowledged to the store yet, by member. */
   readonly #acknowledged = new Map<number, string[]>();
+  #acknowledgeTimer: NodeJS.Timeout | undefined;
+  #sending: NodeJS.Immediate | undefined;
 
   /** Whether a thread serves it. Calls reject otherwise. */
   get isOpen(): boolean {
@@ -51,9 +56,9 @@ export class LocalLog {
     if (this.#port !== undefined) this.#detach(this.#port);
     this.#port = port;
     port.on('message', (message: readonly FromStore[]) => {
-      const before = this.end;
-      for (const item of message) this.#receive(item);
-      if (this.end !== before) this.#changed();
+      for (const item of message) this.#settle(item);
+      // In the next turn of the event loop: in this one, the process learns what its acknowledged appends have written.
+      setImmediate(() => this.#port === port && this.#publish(message));
     });
     port.on('close', () => this.#detach(port));
     // From now on, the store publishes its end.
@@ -123,13 +128,7 @@ export class LocalLog {
       throw error;
     }
     return {
-      acknowledge: (id) => {
-        const ids = this.#acknowledged.get(number);
-        if (ids !== undefined) return void ids.push(id);
-        const first = [id];
-        this.#acknowledged.set(number, first);
-        this.#send([0, 'acknowledge', [number, first]]);
-      },
+      acknowledge: (id) => this.#acknowledge(number, id, bufferSize),
       park: (id, reason) => this.#send([0, 'park', [number, id, reason]]),
       leave: () => {
         this.#members.delete(number);
@@ -150,34 +149,59 @@ export class LocalLog {
     });
   }
 
-  #send(call: Call): void {
-    if (this.#calls.push(call) > 1) return;
-    setImmediate(() => {
-      const calls = this.#calls;
-      this.#calls = [];
-      this.#acknowledged.clear();
-      this.#port?.postMessage(calls);
-    });
+  /** Acknowledgements go with the next call: a message of their own would wake the thread once more for each event. */
+  #acknowledge(member: number, id: string, bufferSize: number): void {
+    const ids = this.#acknowledged.get(member) ?? [];
+    this.#acknowledged.set(member, ids);
+    if (ids.push(id) >= bufferSize / 2) return this.#sendSoon();
+    this.#acknowledgeTimer ??= setTimeout(() => this.#sendSoon(), ACKNOWLEDGE_MS).unref();
   }
 
-  #receive(item: FromStore): void {
-    if (item[0] === 'end') {
-      this.end = item[1];
-      return;
-    }
-    if (item[0] === 'delivery') return this.#members.get(item[1])?.onDelivery(item[2], item[3]);
-    if (item[0] === 'dropped') return this.#members.get(item[1])?.onDropped(new Error(item[2]));
+  #send(call: Call): void {
+    this.#calls.push(call);
+    this.#sendSoon();
+  }
+
+  #sendSoon(): void {
+    this.#sending ??= setImmediate(() => this.#flush());
+  }
+
+  #flush(): void {
+    clearTimeout(this.#acknowledgeTimer);
+    this.#acknowledgeTimer = undefined;
+    this.#sending = undefined;
+    const acknowledged = [...this.#acknowledged].map(([member, ids]): Call => [0, 'acknowledge', [member, ids]]);
+    const calls = [...acknowledged, ...this.#calls];
+    this.#calls = [];
+    this.#acknowledged.clear();
+    if (calls.length > 0) this.#port?.postMessage(calls);
+  }
+
+  #settle(item: FromStore): void {
     const [kind, id, value] = item;
+    if (kind !== 'result' && kind !== 'error') return;
     const waiting = this.#waiting.get(id);
     this.#waiting.delete(id);
     if (kind === 'result') waiting?.resolve(value as never);
     else waiting?.reject(new Error(value));
   }
 
+  #publish(message: readonly FromStore[]): void {
+    const before = this.end;
+    for (const item of message) {
+      if (item[0] === 'end') this.end = item[1];
+      else if (item[0] === 'delivery') this.#members.get(item[1])?.onDelivery(item[2], item[3]);
+      else if (item[0] === 'dropped') this.#members.get(item[1])?.onDropped(new Error(item[2]));
+    }
+    if (this.end !== before) this.#changed();
+  }
+
   #detach(port: MessagePort): void {
     if (this.#port !== port) return;
     this.#port = undefined;
     this.#calls = [];
+    clearTimeout(this.#acknowledgeTimer);
+    this.#acknowledgeTimer = undefined;
     this.end = 0;
     const ended = new Error('the thread of the event store ended');
     for (const { reject } of this.#waiting.values()) reject(ended);

@@ -21,15 +21,25 @@ export function serveLocal(served: Served, port: MessagePort): () => void {
   const { log } = served;
   let due: FromStore[] = [];
   let transferred: ArrayBuffer[] = [];
+  /** The end of the log that the process knows; undefined until it listens. */
+  let published: number | undefined;
+  let flushing: NodeJS.Immediate | undefined;
   const flush = (): void => {
+    flushing = undefined;
+    if (published !== undefined && published !== log.lastPosition) {
+      published = log.lastPosition;
+      due.push(['end', published]);
+    }
     if (due.length === 0) return;
     const [message, transfer] = [due, transferred];
     [due, transferred] = [[], []];
     port.postMessage(message, transfer);
   };
-  const send = (item: FromStore): void => {
-    // After all promises that are settled by now, so that the appends of one commit are answered together.
-    if (due.push(item) === 1) process.nextTick(flush);
+  /** @param item null: only the end of the log is due */
+  const send = (item: FromStore | null): void => {
+    if (item !== null) due.push(item);
+    // After the listeners of a commit: its acknowledgements, the end of the log and deliveries are one message.
+    flushing ??= setImmediate(flush);
   };
   const members = new LocalMembers(served, send);
   const calls = localCalls(served, members);
@@ -46,8 +56,9 @@ export function serveLocal(served: Served, port: MessagePort): () => void {
   port.on('message', (message: readonly Call[]) => {
     // Not before: messages to a port that nothing uses would stay in memory.
     if (stopPublishing === undefined) {
-      stopPublishing = log.onCommit(({ position }) => send(['end', position]));
-      send(['end', log.lastPosition]);
+      published = -1;
+      stopPublishing = log.onCommit(() => send(null));
+      send(null);
     }
     for (const call of message) void answer(call);
   });

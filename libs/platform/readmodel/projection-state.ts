@@ -168,7 +168,7 @@ export class ProjectionState {
     }
     const removed = await this.#redis.remove([...entityKeys]);
     const removals = [...lists].map(([members, { indexPrefix, found }]) => ({
-      name: 'parley_remove_list_v6',
+      name: 'parley_remove_list_v7',
       keys: [members],
       args: [indexPrefix, ...found],
     }));

@@ -4,7 +4,14 @@ import { z } from 'zod';
 
 import { NO_EVENTS, streamRevision, type StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { FunctionLibrary, textsOf, type FunctionCall, type RedisClient } from '#libs/platform/redis/index.ts';
+import {
+  FunctionLibrary,
+  textsOf,
+  type FunctionCall,
+  type OwnTopic,
+  type RedisClient,
+  type TopicSubscriptions,
+} from '#libs/platform/redis/index.ts';
 
 import type { ListKeys } from './read-model.keys.ts';
 import { snapshotKeys, snapshotOf, type Snapshot, type SnapshotTexts, type StoredEntity } from './snapshot.ts';
@@ -58,6 +65,8 @@ export interface ApplyOutcome {
   /** `gap`: events between `stored` and the run are missing; read the stream from `stored + 1`. */
   readonly kind: 'applied' | 'duplicate' | 'gap';
   readonly stored: StreamRevision;
+  /** Only this process subscribes to the topic, so Redis has not published. */
+  readonly isOwn?: boolean;
 }
 
 export interface FieldLookup {
@@ -92,16 +101,20 @@ const OUTCOMES = new Map([
  *
  * Guarantees: all writes of one entity and its revision happen at once or, if Redis fails between, are
  * repeated as a whole by the next application; an older view never replaces a newer one. Publications happen
- * in the same step, in the order of the revisions, and never for a run that was not applied.
+ * in the same step, in the order of the revisions, and never for a run that was not applied. A publication that only this
+ * process subscribes to reaches its subscribers with the reply, without pub/sub.
  *
  * Omissions: does not read the log; a gap is reported, not filled.
  */
 export class ReadModel {
   readonly #redis: RedisClient;
   readonly #functions: FunctionLibrary;
+  readonly #topics: Pick<TopicSubscriptions, 'own'> | undefined;
 
-  constructor(redis: RedisClient) {
+  /** @param topics of this process: it gets a publication without Redis while no other process subscribes to its topic */
+  constructor(redis: RedisClient, topics?: Pick<TopicSubscriptions, 'own'>) {
     this.#redis = redis;
+    this.#topics = topics;
     this.#functions = new FunctionLibrary(redis, READ_MODEL_FUNCTIONS);
   }
 
@@ -113,6 +126,8 @@ export class ReadModel {
   async apply(writes: readonly EntityWrite[]): Promise<ApplyOutcome[]> {
     const calls: FunctionCall[] = [];
     const positions: number[] = [];
+    const [only, ...others] = writes;
+    const own = others.length === 0 && only?.publication ? (this.#topics?.own(only.publication.topic) ?? null) : null;
     // Lists come first, because the revision of an entity implies that its list entries are written. One server executes
     // calls in the order of sending; in a cluster, the node of the list may be unavailable while the other is not.
     if (!this.#redis.isOneServer) {
@@ -120,10 +135,22 @@ export class ReadModel {
     }
     for (const write of writes) {
       if (this.#redis.isOneServer) for (const entry of write.lists) calls.push(indexCall(entry));
-      positions.push(calls.push(applyCall(write)) - 1);
+      positions.push(calls.push(applyCall(write, own)) - 1);
     }
-    const replies = await this.#functions.callAll(calls);
-    return positions.map((at) => outcome(replies[at]));
+    const replies = await this.#functions.callAll(calls).catch((error: unknown) => {
+      // The write may have happened all the same, and left the publication to this process.
+      own?.miss();
+      throw error;
+    });
+    const outcomes = positions.map((at) => outcome(replies[at]));
+    if (own !== null && only?.publication && outcomes[0]?.isOwn === true) this.#publish(own, only.publication);
+    return outcomes;
+  }
+
+  /** Publishes in Redis after all, if the process has left the topic meanwhile: then another one was its only subscriber. */
+  #publish(own: OwnTopic, { topic, message }: Publication): void {
+    if (own.receive(Buffer.from(message))) return;
+    this.#redis.send(topic, (node) => node.spublish(topic, message)).catch(() => undefined);
   }
 
   /** The revisions that the read model reflects, `-1` for entities it does not have. */
@@ -148,7 +175,7 @@ export class ReadModel {
       keys.indexOf(lookup.key) + 1,
       'score' in lookup ? lookup.score : lookup.field,
     ]);
-    const [reply] = await this.#functions.callAll([{ name: 'parley_lookup_v6', keys, args }]);
+    const [reply] = await this.#functions.callAll([{ name: 'parley_lookup_v7', keys, args }]);
     const [revision, ...values] = lookupReply.parse(reply);
     return { revision: revision === null ? NO_EVENTS : streamRevision(Number(revision)), values };
   }
@@ -182,7 +209,7 @@ export class ReadModel {
   }
 }
 
-function applyCall(write: EntityWrite): FunctionCall {
+function applyCall(write: EntityWrite, own: OwnTopic | null): FunctionCall {
   const keys = [write.revisionKey];
   const indexes = new Map<string, number>();
   // Values of the leading `SET` operations; the others follow, so that the order stays.
@@ -203,10 +230,10 @@ function applyCall(write: EntityWrite): FunctionCall {
     args.push(command, index, operands.length, ...operands);
   }
   const { publication } = write;
-  if (!publication) return { name: 'parley_apply_v6', keys, args };
+  if (!publication) return { name: 'parley_apply_v7', keys, args };
   keys.push(publication.topic);
-  args.push(publication.alsoOfDuplicates ? 1 : 0, publication.message);
-  return { name: 'parley_apply_and_publish_v6', keys, args };
+  args.push(own?.witness ?? '', publication.alsoOfDuplicates ? 1 : 0, publication.message);
+  return { name: 'parley_apply_and_publish_v7', keys, args };
 }
 
 /** Arguments of one operation in Lua, whose stack is small. */
@@ -238,15 +265,15 @@ function joined(operations: readonly WriteOperation[]): readonly WriteOperation[
 
 function indexCall(entry: IndexedEntry): FunctionCall {
   return {
-    name: 'parley_index_v6',
+    name: 'parley_index_v7',
     keys: [entry.list.members],
     args: [entry.list.indexPrefix, entry.member, entry.revision, ...entry.facets],
   };
 }
 
 function outcome(reply: unknown): ApplyOutcome {
-  if (!Array.isArray(reply)) throw new TypeError('parley_apply_v6 returned no outcome');
+  if (!Array.isArray(reply)) throw new TypeError('parley_apply_v7 returned no outcome');
   const kind = OUTCOMES.get(reply[0]);
-  if (kind === undefined) throw new TypeError(`parley_apply_v6 returned ${String(reply[0])}`);
-  return { kind, stored: streamRevision(Number(reply[1])) };
+  if (kind === undefined) throw new TypeError(`parley_apply_v7 returned ${String(reply[0])}`);
+  return { kind, stored: streamRevision(Number(reply[1])), ...(reply[2] === 1 && { isOwn: true }) };
 }

@@ -6,7 +6,7 @@ export type { FunctionCall, RedisClient } from './redis-client.ts';
 export { publishToRedis, subscribeToRedis } from './subscription.ts';
 export type { Subscription } from './subscription.ts';
 export { TopicSubscriptions } from './topics.ts';
-export type { TopicSubscription } from './node-topics.ts';
+export type { OwnTopic, TopicSubscription } from './node-topics.ts';
 export { missingRight } from './server-check.ts';
 export { bytesOf, isReplyError, textsOf } from './redis-faults.ts';
 export type { Values } from './redis-faults.ts';

@@ -1,5 +1,9 @@
+import { randomUUID } from 'node:crypto';
+
 import calculateSlot from 'cluster-key-slot';
 import type { Redis } from 'ioredis';
+
+import { probeOf } from './rights.keys.ts';
 
 export interface TopicHandlers {
   /**
@@ -17,6 +21,16 @@ export interface TopicSubscription {
   readonly listening: boolean;
   /** Ends the subscription; no handler is called afterwards. */
   stop(): void;
+}
+
+/** A topic that this process receives, for a script that publishes to it. */
+export interface OwnTopic {
+  /** Another topic, to which the same connection subscribes, and no other one. */
+  readonly witness: string;
+  /** Delivers a message as if it had been published. @returns false if the subscription was ended or interrupted since */
+  receive(message: Buffer): boolean;
+  /** A message may have been missed. */
+  miss(): void;
 }
 
 /** A topic with subscribers, or whose last subscriber has just left. */
@@ -61,6 +75,8 @@ export class NodeTopics {
   /** Number of lost connections, to ignore replies of an earlier one. */
   #lost = 0;
   #pings: NodeJS.Timeout | undefined;
+  readonly #witness = probeOf(randomUUID(), 'topics');
+  #isWitnessed = false;
 
   /** @param redis the command connection; the connection for subscriptions is a duplicate */
   constructor(redis: Redis, options: NodeTopicsOptions) {
@@ -88,6 +104,24 @@ export class NodeTopics {
       },
       stop: () => {
         if (subscribers.delete(subscriber) && subscribers.size === 0) this.#noteChange(name);
+      },
+    };
+  }
+
+  /** Null while the topic is not received. */
+  own(name: string): OwnTopic | null {
+    const topic = this.#topics.get(name);
+    if (!this.#isWitnessed || topic?.listening !== true) return null;
+    const lost = this.#lost;
+    return {
+      witness: this.#witness,
+      receive: (message) => {
+        if (lost !== this.#lost || this.#topics.get(name) !== topic) return false;
+        deliver(topic, message);
+        return true;
+      },
+      miss() {
+        for (const { listening, handlers } of topic.subscribers) if (listening) handlers.onListening();
       },
     };
   }
@@ -158,7 +192,10 @@ export class NodeTopics {
     const connection = this.#redis.duplicate({ autoResubscribe: false });
     // `close` handles the loss; the command connection reports errors.
     connection.on('error', () => undefined);
-    connection.on('ready', () => this.#listenTo(connection, [...this.#topics.values()]));
+    connection.on('ready', () => {
+      this.#listenTo(connection, [...this.#topics.values()]);
+      void this.#bearWitness(connection);
+    });
     connection.on('close', () => this.#disconnected());
     // Also sent without a request, when the node loses a slot.
     connection.on('moved', () => {
@@ -167,8 +204,7 @@ export class NodeTopics {
     });
     connection.on(this.#options.isSharded ? 'smessageBuffer' : 'messageBuffer', (name: Buffer, message: Buffer) => {
       const topic = this.#topics.get(name.toString());
-      if (topic === undefined) return;
-      for (const { listening, handlers } of topic.subscribers) if (listening) handlers.onMessage(message);
+      if (topic !== undefined) deliver(topic, message);
     });
     this.#pings = setInterval(() => {
       if (connection.status === 'ready') connection.ping().catch(this.#reconnectOf(this.#lost));
@@ -177,8 +213,17 @@ export class NodeTopics {
     return connection;
   }
 
+  async #bearWitness(connection: Redis): Promise<void> {
+    const { isSharded, isOfCluster } = this.#options;
+    if (!isSharded || isOfCluster) return;
+    const lost = this.#lost;
+    await connection.ssubscribe(this.#witness).catch(this.#reconnectOf(lost));
+    this.#isWitnessed = lost === this.#lost;
+  }
+
   #disconnected(): void {
     this.#lost++;
+    this.#isWitnessed = false;
     this.#asked.clear();
     for (const topic of this.#topics.values()) {
       topic.listening = false;
@@ -196,6 +241,10 @@ export class NodeTopics {
       if (lost === this.#lost) this.#connection?.disconnect(true);
     };
   }
+}
+
+function deliver({ subscribers }: Topic, message: Buffer): void {
+  for (const { listening, handlers } of subscribers) if (listening) handlers.onMessage(message);
 }
 
 function confirm(topic: Topic, subscriber: Subscriber): void {

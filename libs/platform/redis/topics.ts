@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 
-import { NodeTopics, type TopicHandlers, type TopicSubscription } from './node-topics.ts';
+import { NodeTopics, type OwnTopic, type TopicHandlers, type TopicSubscription } from './node-topics.ts';
 import type { RedisClient } from './redis-client.ts';
 
 interface Tracked {
@@ -58,6 +58,12 @@ export class TopicSubscriptions {
         tracked.subscription = null;
       },
     };
+  }
+
+  /** The topic, if this process receives it now; always null in a cluster. */
+  own(name: string): OwnTopic | null {
+    const node = this.#redis.isOneServer ? this.#redis.nodeOf(name) : null;
+    return (node && this.#nodes.get(node)?.own(name)) ?? null;
   }
 
   /** Ends all subscriptions; no handler is called any more. */

@@ -133,7 +133,7 @@ export function openPlatform(options: PlatformOptions): Platform {
     clock,
     foreignEvents: foreign,
     redis,
-    readModel: new ReadModel(redis),
+    readModel: new ReadModel(redis, topics),
     topics,
     fetcher,
     blobs,

@@ -1,4 +1,4 @@
-#!lua name=parley_read_model_v6
+#!lua name=parley_read_model_v7
 
 -- Sets the keys after the first one. In one command for many: to call a command costs more than to copy a small value.
 local function set_all(keys, args, count)
@@ -15,7 +15,7 @@ local function set_all(keys, args, count)
 end
 
 --[[
-parley_apply_v6: writes the results of a run of events of one stream for one entity, guarded by revision.
+parley_apply_v7: writes the results of a run of events of one stream for one entity, guarded by revision.
 
 KEYS[1]     the entity's revision key: the stream revision that its other keys reflect
 KEYS[2..]   the entity's other keys, all in the slot of KEYS[1]
@@ -62,28 +62,42 @@ local function apply(keys, args)
   return { 1, last }
 end
 
---[[
-parley_apply_and_publish_v6: the same, and publishes a message in the same step.
+-- Whether the connection that subscribes to `witness` is the only subscriber of the topic: it subscribes to both.
+local function is_alone(topic, witness)
+  local counts = redis.pcall('PUBSUB', 'SHARDNUMSUB', topic, witness)
+  return counts[2] == 1 and counts[4] == 1
+end
 
-KEYS        those of parley_apply_v6; then the topic (sharded publish and subscribe), in the slot of the others
-ARGV        those of parley_apply_v6; then '1' to publish for a DUPLICATE too, else '0'; then the message
-Returns     as parley_apply_v6; nothing is published for a GAP
+--[[
+parley_apply_and_publish_v7: the same, and publishes a message in the same step.
+
+KEYS        those of parley_apply_v7; then the topic (sharded publish and subscribe), in the slot of the others
+ARGV        those of parley_apply_v7; then a topic to which only the caller's connection for subscriptions subscribes, if
+            it subscribes to KEYS' topic, too, else ''; '1' to publish for a DUPLICATE too, else '0'; then the message
+Returns     as parley_apply_v7, with a third member 1 if the caller is the only subscriber: nothing is published then,
+            because the caller has the message. Nothing is published for a GAP
 Publishes here so that a subscriber finds the event in the read model, and no applied event stays unpublished because a
-process died in between.
+process died in between. Counts subscribers here so that a process that subscribes at any time is either counted, or
+finds the event in the read model afterwards.
 --]]
 local function apply_and_publish(keys, args)
   local topic = table.remove(keys)
   local message = table.remove(args)
   local of_duplicates = table.remove(args) == '1'
+  local witness = table.remove(args)
   local outcome = apply(keys, args)
   if outcome[1] == 1 or (outcome[1] == 0 and of_duplicates) then
-    redis.call('SPUBLISH', topic, message)
+    if witness ~= '' and is_alone(topic, witness) then
+      outcome[3] = 1
+    else
+      redis.call('SPUBLISH', topic, message)
+    end
   end
   return outcome
 end
 
 --[[
-parley_index_v6: writes one entity to the sorted indexes of a list, guarded by revision.
+parley_index_v7: writes one entity to the sorted indexes of a list, guarded by revision.
 
 KEYS[1]     hash: entity id -> "<revision> <facet> <facet> ...", of each listed entity
 ARGV[1]     prefix of the index keys: an index is the sorted set <prefix><facet>. These keys carry the
@@ -124,13 +138,13 @@ local function index(keys, args)
 end
 
 --[[
-parley_remove_list_v6: removes a list as a whole: the hash and its indexes.
+parley_remove_list_v7: removes a list as a whole: the hash and its indexes.
 
-KEYS[1]     hash, as for parley_index_v6
-ARGV[1]     prefix of the index keys, as for parley_index_v6
+KEYS[1]     hash, as for parley_index_v7
+ARGV[1]     prefix of the index keys, as for parley_index_v7
 ARGV[2..]   index keys that were found, in case the hash lacks them
 Returns     how many keys were removed
-At once, because parley_index_v6 skips the indexes that the hash contains for an entity: a hash without its index would
+At once, because parley_index_v7 skips the indexes that the hash contains for an entity: a hash without its index would
 keep the entity out of the list.
 --]]
 local function remove_list(keys, args)
@@ -153,7 +167,7 @@ local function remove_list(keys, args)
 end
 
 --[[
-parley_lookup_v6: reads parts of one entity together with the revision that they reflect.
+parley_lookup_v7: reads parts of one entity together with the revision that they reflect.
 
 KEYS[1]     the entity's revision key
 KEYS[2..]   hashes and sorted sets of the same entity
@@ -174,8 +188,8 @@ local function lookup(keys, args)
   return found
 end
 
-redis.register_function({ function_name = 'parley_lookup_v6', callback = lookup, flags = { 'no-writes' } })
-redis.register_function('parley_apply_v6', apply)
-redis.register_function('parley_apply_and_publish_v6', apply_and_publish)
-redis.register_function('parley_index_v6', index)
-redis.register_function('parley_remove_list_v6', remove_list)
+redis.register_function({ function_name = 'parley_lookup_v7', callback = lookup, flags = { 'no-writes' } })
+redis.register_function('parley_apply_v7', apply)
+redis.register_function('parley_apply_and_publish_v7', apply_and_publish)
+redis.register_function('parley_index_v7', index)
+redis.register_function('parley_remove_list_v7', remove_list)

@@ -104,7 +104,7 @@ export class Channels {
     const updates = new ToolCallUpdates(core);
     this.queries = new InteractionQueries(core, this.annotations, updates);
     this.typing = new Typing(core);
-    this.interactions = new InteractionCommands(this.#handler, { queries: this.queries, updates, typing: this.typing });
+    this.interactions = new InteractionCommands(this.#handler, { queries: this.queries, updates });
     this.messages = new MessageCommands(this.#handler, this.queries);
     this.reactions = new ReactionCommands(this.#handler);
     this.drafts = new Drafts(core);

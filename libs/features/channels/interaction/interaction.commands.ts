@@ -32,7 +32,6 @@ import { decodeSpan } from './reads/projection.ts';
 import type { InteractionQueries } from './reads/queries.ts';
 import { changedJson, ephemeralJson, openJson, postedJson, type Owner } from './reads/resource.ts';
 import type { ToolCallUpdates } from './tool-call-updates.ts';
-import type { Typing } from './typing.ts';
 
 /** An interaction to post, before the look-ups of its spans. */
 export type NewInteraction = Omit<Post, 'organizationId' | 'parent' | 'spanTaken'>;
@@ -67,16 +66,14 @@ export class InteractionCommands {
   readonly #handler: ChannelHandler;
   readonly #queries: InteractionQueries;
   readonly #updates: ToolCallUpdates;
-  readonly #typing: Typing;
 
   constructor(
     handler: ChannelHandler,
-    reads: { readonly queries: InteractionQueries; readonly updates: ToolCallUpdates; readonly typing: Typing },
+    reads: { readonly queries: InteractionQueries; readonly updates: ToolCallUpdates },
   ) {
     this.#handler = handler;
     this.#queries = reads.queries;
     this.#updates = reads.updates;
-    this.#typing = reads.typing;
   }
 
   /** Posts an interaction, or stores a tool-call update. */
@@ -106,22 +103,10 @@ export class InteractionCommands {
     const event = result.events.find((one) => one.type === 'InteractionPosted.v1');
     if (event === undefined) throw new TypeError('an accepted post has no event');
     const ref = { channelId, sequence: sequenceOf(event.revision) };
-    this.#endTyping(context, channelId, event.data);
     const { turnId, contentRole } = event.data;
     const document = postedJson(event, { organizationId, channelId });
     await this.#endUpdates(organizationId, channelId, interaction.content);
     return { ok: true, document, revision: result.revision, ref, turnId, contentRole };
-  }
-
-  /** A post shows that its sender no longer types. Typing expires anyway, so the reply does not wait for it. */
-  #endTyping({ organizationId, actor }: CommandContext, channelId: EntityId, { participant }: InteractionPosted): void {
-    const { user_id: userId, agent_id: agentId } = participant;
-    const writers = [
-      ...(typeof userId === 'string' ? [{ type: 'user', id: userId }] : []),
-      ...(typeof agentId === 'string' ? [{ type: 'agent', id: agentId }] : []),
-      ...(actor.id === userId || actor.id === agentId ? [] : [actor]),
-    ];
-    this.#typing.end(organizationId, channelId, writers).catch(() => undefined);
   }
 
   /** Ends what clients see of running calls that these are the results of. The results are in the log in any case. */

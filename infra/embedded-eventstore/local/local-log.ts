@@ -43,7 +43,7 @@ export class LocalLog {
   /** Ids of events that are not acknowledged to the store yet, by member. */
   readonly #acknowledged = new Map<number, string[]>();
   #acknowledgeTimer: NodeJS.Timeout | undefined;
-  #sending: NodeJS.Immediate | undefined;
+  #isSending = false;
 
   /** Whether a thread serves it. Calls reject otherwise. */
   get isOpen(): boolean {
@@ -57,7 +57,7 @@ export class LocalLog {
     this.#port = port;
     port.on('message', (message: readonly FromStore[]) => {
       for (const item of message) this.#settle(item);
-      // In the next turn of the event loop: in this one, the process learns what its acknowledged appends have written.
+      // In the next iteration of the event loop: in this one, the process learns what its acknowledged appends have written.
       setImmediate(() => this.#port === port && this.#publish(message));
     });
     port.on('close', () => this.#detach(port));
@@ -163,13 +163,15 @@ export class LocalLog {
   }
 
   #sendSoon(): void {
-    this.#sending ??= setImmediate(() => this.#flush());
+    if (this.#isSending) return;
+    this.#isSending = true;
+    setImmediate(() => this.#flush());
   }
 
   #flush(): void {
     clearTimeout(this.#acknowledgeTimer);
     this.#acknowledgeTimer = undefined;
-    this.#sending = undefined;
+    this.#isSending = false;
     const acknowledged = [...this.#acknowledged].map(([member, ids]): Call => [0, 'acknowledge', [member, ids]]);
     const calls = [...acknowledged, ...this.#calls];
     this.#calls = [];

@@ -1,6 +1,7 @@
+import type { Redis } from 'ioredis';
 import { LRUCache } from 'lru-cache';
 
-import { bytesOf, LoopBatches, type RedisClient } from '#libs/platform/redis/index.ts';
+import { atEndOfIteration, bytesOf, LoopBatches, type RedisClient } from '#libs/platform/redis/index.ts';
 
 import { LargeReplies } from './large-replies.ts';
 
@@ -68,6 +69,12 @@ export class CollectionReader {
     return bytesOf(await this.#redis.values(keys));
   }
 
+  #send<T>(key: string, command: (node: Redis) => Promise<T>): Promise<T> {
+    return new Promise((resolve) => {
+      atEndOfIteration(this.#redis, () => resolve(this.#redis.send(key, command)));
+    });
+  }
+
   async numbers(set: string, range: NumberRange): Promise<number[]> {
     const { after, before, order, offset, limit } = range;
     const isFromItsEnd = (order === 'asc' ? after : before) === undefined;
@@ -75,8 +82,8 @@ export class CollectionReader {
     const [low, high] = boundsOf(range);
     const members =
       order === 'asc'
-        ? await this.#redis.send(set, (node) => node.zrangebyscore(set, low, high, 'LIMIT', offset, limit))
-        : await this.#redis.send(set, (node) => node.zrevrangebyscore(set, high, low, 'LIMIT', offset, limit));
+        ? await this.#send(set, (node) => node.zrangebyscore(set, low, high, 'LIMIT', offset, limit))
+        : await this.#send(set, (node) => node.zrevrangebyscore(set, high, low, 'LIMIT', offset, limit));
     return members.map(Number);
   }
 
@@ -85,13 +92,13 @@ export class CollectionReader {
     const last = limit < 0 ? -1 : offset + limit - 1;
     const members =
       order === 'asc'
-        ? await this.#redis.send(set, (node) => node.zrange(set, String(offset), String(last)))
-        : await this.#redis.send(set, (node) => node.zrevrange(set, offset, last));
+        ? await this.#send(set, (node) => node.zrange(set, String(offset), String(last)))
+        : await this.#send(set, (node) => node.zrevrange(set, offset, last));
     return members.map(Number).filter((number) => number > (after ?? -Infinity) && number < (before ?? Infinity));
   }
 
   async count(set: string, range: Pick<NumberRange, 'after' | 'before'>): Promise<number> {
-    return this.#redis.send(set, (node) => node.zcount(set, ...boundsOf(range)));
+    return this.#send(set, (node) => node.zcount(set, ...boundsOf(range)));
   }
 
   /** The members of a sorted set that have one of the scores, by their score. */
@@ -109,7 +116,7 @@ export class CollectionReader {
     const wanted = new Map(scores.map((score) => [score, [] as string[]]));
     const found = await Promise.all(
       rangesOver(scores).map(([low, high]) =>
-        this.#redis.send(set, (node) => node.zrangebyscore(set, low, high, 'WITHSCORES')),
+        this.#send(set, (node) => node.zrangebyscore(set, low, high, 'WITHSCORES')),
       ),
     );
     for (const flat of found) {
@@ -122,7 +129,7 @@ export class CollectionReader {
   /** A command for each score, for sets with many members of each. */
   async #byScore(set: string, scores: readonly number[]): Promise<Map<number, string[]>> {
     const found = await Promise.all(
-      scores.map((score) => this.#redis.send(set, (node) => node.zrangebyscore(set, score, score))),
+      scores.map((score) => this.#send(set, (node) => node.zrangebyscore(set, score, score))),
     );
     const members = new Map<number, string[]>();
     for (const [index, score] of scores.entries()) {
@@ -135,7 +142,7 @@ export class CollectionReader {
   /** Which of the numbers are in a sorted set. */
   async contained(set: string, numbers: readonly number[]): Promise<boolean[]> {
     if (numbers.length === 0) return [];
-    const scores = await this.#redis.send(set, (node) => node.zmscore(set, ...numbers.map(String)));
+    const scores = await this.#send(set, (node) => node.zmscore(set, ...numbers.map(String)));
     return scores.map((score) => score !== null);
   }
 }

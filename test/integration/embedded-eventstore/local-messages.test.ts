@@ -54,10 +54,10 @@ test('an append is one message, and so are its answer, the end of the log and it
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   try {
     for (const { id } of delivered) membership.acknowledge(id);
-    await turns();
+    await iterations();
     expect(sent).toBe(5);
     vi.runAllTimers();
-    await turns();
+    await iterations();
     expect(sent).toBe(6);
   } finally {
     vi.useRealTimers();
@@ -66,6 +66,6 @@ test('an append is one message, and so are its answer, the end of the log and it
   expect(group).toMatchObject({ inFlight: 0, waiting: 0 });
 });
 
-async function turns(): Promise<void> {
-  for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
+async function iterations(): Promise<void> {
+  for (let nth = 0; nth < 3; nth++) await new Promise(setImmediate);
 }

@@ -163,6 +163,16 @@ it('cost no more round trips than first reads while the channel changes between 
   expect(await trips(gateway)).toEqual(first);
 });
 
+it('of a page that shows complete interactions alone are four round trips', async ({ skip }) => {
+  skip(!test.platform.redis.isOneServer, 'the nodes of a cluster answer at different times');
+  await writer.channels.interactions.complete(command(), below, null, 'operator');
+  const page = { ...FILTER, includeIncomplete: false };
+  const { queries } = gateway.channels;
+  // The revision; the page, the count and what is incomplete; the documents; the revision.
+  const read = () => queries.list(organizationId, below.channelId, page, FIRST_PAGE, { userId: ada.id });
+  expect(await tripsOf(read)).toBe(4);
+});
+
 it('are those of the reader, and of no other organization', async () => {
   await writer.channels.reactions.react(command(), below, ada, '👍');
   await readOften(gateway);

@@ -55,6 +55,7 @@ export class FilteredInteractions {
   /** The index that is walked: that of the turn, else of the role, else of all interactions. */
   readonly #set: string;
   #range: SequenceBounds;
+  #hiddenOnce: Promise<readonly number[]> | undefined;
   /** The range contains no incomplete match. */
   #isComplete = false;
 
@@ -95,8 +96,9 @@ export class FilteredInteractions {
   /** The number of matches. Reads the matches only for a role within a turn. */
   async count(): Promise<number> {
     if (isOneIndex(this.#filter)) {
-      const count = await this.#collections.count(this.#set, this.#range);
-      return this.#showsAll ? count : count - (await this.#hidden()).length;
+      const counting = this.#collections.count(this.#set, this.#range);
+      const [count, hidden] = await Promise.all([counting, this.#showsAll ? [] : this.#hidden()]);
+      return count - hidden.length;
     }
     let total = 0;
     for (let rest = this.#range; ;) {
@@ -128,7 +130,8 @@ export class FilteredInteractions {
     }
     const kept: number[] = [];
     while (kept.length < wanted) {
-      const found = await this.#collections.numbers(this.#set, { ...range, order, offset: 0, limit });
+      const reading = this.#collections.numbers(this.#set, { ...range, order, offset: 0, limit });
+      const [found] = await Promise.all([reading, this.#showsAll ? [] : this.#hidden()]);
       const matching = await this.#matching(found);
       kept.push(...matching.slice(toSkip));
       toSkip = Math.max(0, toSkip - matching.length);
@@ -148,7 +151,9 @@ export class FilteredInteractions {
 
   /** The matches among sequences of the index. */
   async #matching(found: readonly number[]): Promise<readonly number[]> {
-    return this.#ofRole(this.#showsAll ? found : await this.#complete(found));
+    if (this.#showsAll || found.length === 0) return this.#ofRole(found);
+    const hidden = new Set(await this.#hidden());
+    return this.#ofRole(found.filter((sequence) => !hidden.has(sequence)));
   }
 
   get #showsAll(): boolean {
@@ -162,20 +167,20 @@ export class FilteredInteractions {
     return found.filter((_, index) => ofRole[index] === true);
   }
 
-  async #complete(sequences: readonly number[]): Promise<number[]> {
-    const incomplete = await this.#view.incomplete(this.#keys, sequences);
-    return sequences.filter((_, index) => incomplete[index] !== true);
-  }
-
   async #hiddenUpTo(sequence: number): Promise<number> {
     if (this.#showsAll) return 0;
     const isAscending = this.#filter.order === 'asc';
     return (await this.#hidden()).filter((one) => (isAscending ? one <= sequence : one >= sequence)).length;
   }
 
-  /** The incomplete interactions of the index: few, because their number per channel is limited. */
-  async #hidden(): Promise<number[]> {
+  /** The incomplete interactions of the index: few, because their number per channel is limited. Read once. */
+  #hidden(): Promise<readonly number[]> {
+    return (this.#hiddenOnce ??= this.#readHidden());
+  }
+
+  async #readHidden(): Promise<readonly number[]> {
     const incomplete = await this.#view.incompleteIn(this.#keys, this.#range);
+    if (this.#set === this.#keys.index('all')) return incomplete;
     const listed = await this.#collections.contained(this.#set, incomplete);
     return incomplete.filter((_, index) => listed[index] === true);
   }

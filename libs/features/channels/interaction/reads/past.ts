@@ -64,11 +64,6 @@ export class PastInteractions implements InteractionView {
     );
   }
 
-  async incomplete(_keys: ChannelKeys, sequences: readonly number[]): Promise<boolean[]> {
-    const open = await this.#openSequences();
-    return sequences.map((sequence) => open.has(sequence));
-  }
-
   async incompleteIn(_keys: ChannelKeys, { after, before }: SequenceBounds): Promise<number[]> {
     const open = await this.#openSequences();
     return [...open].filter((one) => one > (after ?? -Infinity) && one < (before ?? Infinity));

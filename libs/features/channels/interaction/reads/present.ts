@@ -21,7 +21,6 @@ export interface InteractionView {
   readonly end: number;
   /** The documents of the interactions, in the order of `sequences`; null for a missing one. */
   documents(keys: ChannelKeys, sequences: readonly number[]): Promise<(Buffer | null)[]>;
-  incomplete(keys: ChannelKeys, sequences: readonly number[]): Promise<boolean[]>;
   /** The incomplete interactions of a range, at most {@link MAX_OPEN}. */
   incompleteIn(keys: ChannelKeys, bounds: SequenceBounds): Promise<number[]>;
 }
@@ -37,10 +36,6 @@ export class PresentInteractions implements InteractionView {
 
   documents(keys: ChannelKeys, sequences: readonly number[]): Promise<(Buffer | null)[]> {
     return currentDocuments(this.#collections, keys, sequences);
-  }
-
-  incomplete(keys: ChannelKeys, sequences: readonly number[]): Promise<boolean[]> {
-    return this.#collections.contained(keys.index('incomplete'), sequences);
   }
 
   incompleteIn(keys: ChannelKeys, bounds: SequenceBounds): Promise<number[]> {

@@ -7,12 +7,10 @@ import { answeringModule, createAnswering, createPrompts } from '#libs/features/
 import {
   CHANNEL,
   ChannelAccess,
-  channelFrames,
   channelLiveCommands,
   channelRoutes,
   Channels,
   channelsModule,
-  erasedEvents,
   interactionRoutes,
   messageRoutes,
   MessageSearch,
@@ -160,17 +158,11 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
 
   // 5. Protocols.
   const realtime = createRealtime(core, {
-    channelEvents: {
-      projection: channelFrames,
-      stateBefore: channels.stateBefore.bind(channels),
-      erased: (channel) => erasedEvents(core, channel),
-    },
     channels,
     authenticator,
     keyChanges,
     members: access,
     commands: [...channelLiveCommands(channels), ...answering.liveCommands, channels.typing.command],
-    values: channels.values,
     liveEvents: MODULES.flatMap(({ liveEvents }) => liveEvents ?? []),
     publicEvents: publicEventTypes,
   });

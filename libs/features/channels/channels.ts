@@ -1,6 +1,6 @@
 import type { KeyChanges } from '#libs/features/keys/index.ts';
 import { accept, type Decision, refuse } from '#libs/kernel/decider.ts';
-import { type StreamRevision, streamRevision } from '#libs/kernel/event.ts';
+import { streamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { type CommandContext, CommandHandler } from '#libs/platform/commands/index.ts';
 import {
@@ -11,15 +11,8 @@ import {
   type SharedStream,
 } from '#libs/platform/entity/index.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
-import type { LiveValues } from '#libs/platform/live/index.ts';
-import type {
-  Document,
-  DocumentPage,
-  EntityRef,
-  HistoryPoint,
-  HistoryReader,
-  ListPage,
-} from '#libs/platform/readmodel/index.ts';
+import type { FrameSource, LiveValues } from '#libs/platform/live/index.ts';
+import type { Document, DocumentPage, HistoryPoint, ListPage } from '#libs/platform/readmodel/index.ts';
 import type { Core } from '#libs/platform/runtime/index.ts';
 import { streamName } from '#libs/platform/streams/index.ts';
 
@@ -29,9 +22,7 @@ import { channelResource } from './channel/channel.resource.ts';
 import {
   type Channel,
   type ChannelChanges,
-  channelCodec,
   type ChannelEvent,
-  channelFold,
   type ChannelRejection,
   type ChannelState,
   decideAddParticipant,
@@ -53,11 +44,11 @@ import { type InteractionRef, parseInteractionId } from './interaction/interacti
 import type { InteractionDirectory } from './interaction/interaction.requests.ts';
 import { MessageCommands } from './interaction/message.commands.ts';
 import { type ChannelStream, decideArchive } from './interaction/interaction.ts';
-import { openBefore } from './interaction/reads/past.ts';
 import { InteractionQueries } from './interaction/reads/queries.ts';
 import { ToolCallUpdates } from './interaction/tool-call-updates.ts';
 import { Typing } from './interaction/typing.ts';
 import { CHANNEL } from './channel.keys.ts';
+import { channelAt, channelLog } from './past-channels.ts';
 import { ReactionCommands } from './reaction/reaction.commands.ts';
 import { ReactionAnnotations } from './reaction/reaction.read.ts';
 import type { ReactorNames } from './reaction/reaction.requests.ts';
@@ -85,11 +76,13 @@ export class Channels {
   readonly annotations: ReactionAnnotations;
   readonly drafts: Drafts;
   readonly typing: Typing;
+  /** The frames of channels, for subscribers that catch up. */
+  readonly log: FrameSource;
   /** Values that subscribers of a channel are sent, and which no event stores. */
   readonly values: readonly LiveValues[];
   readonly #handler: ChannelHandler;
   readonly #changes: Pick<KeyChanges, 'announce'>;
-  readonly #core: Pick<Core, 'collections' | 'history' | 'store'>;
+  readonly #core: Pick<Core, 'history' | 'store'>;
   readonly #users = new ChannelUsers();
 
   constructor(core: Core, directories: ChannelDirectories, changes: Pick<KeyChanges, 'announce'>) {
@@ -108,6 +101,7 @@ export class Channels {
     this.messages = new MessageCommands(this.#handler, this.queries);
     this.reactions = new ReactionCommands(this.#handler);
     this.drafts = new Drafts(core);
+    this.log = channelLog(core);
     this.values = [this.drafts, updates, this.typing];
   }
 
@@ -184,10 +178,11 @@ export class Channels {
   async channelAt(organizationId: EntityId, id: EntityId, point: HistoryPoint): Promise<Document | null> {
     if ((await this.channel(organizationId, id)) === null) return null;
     const { history } = this.#core;
-    return history.at({ category: CHANNEL, organizationId, id }, point, async (revision) => {
+    const stream = { category: CHANNEL, organizationId, id };
+    return history.at(stream, point, async (revision) => {
       const current = await this.channel(organizationId, id);
       if (current === null || current.revision <= revision) return current;
-      const channel = await this.#foldedAt(organizationId, id, revision);
+      const channel = await channelAt(history, stream, revision);
       if (channel === null) return null;
       return { revision: channel.changedRevision, json: Buffer.from(JSON.stringify(channelResource(channel))) };
     });
@@ -239,26 +234,6 @@ export class Channels {
     return this.entities.page(organizationId, facetsOfList(filter), page);
   }
 
-  /** The state of a stream before the block of events that contains `revision`, where replays start. */
-  async stateBefore(stream: EntityRef, revision: StreamRevision): Promise<ChannelStream> {
-    const { collections, history } = this.#core;
-    return {
-      channel: await channelBefore(history, stream, revision),
-      interactions: await openBefore({ collections, history, channel: stream }, revision),
-    };
-  }
-
-  async #foldedAt(organizationId: EntityId, id: EntityId, revision: StreamRevision): Promise<ChannelState> {
-    const { history } = this.#core;
-    const stream = { category: CHANNEL, organizationId, id };
-    let channel = await channelBefore(history, stream, revision);
-    for (const stored of await history.blockUpTo(stream, revision)) {
-      const event = channelCodec.types.has(stored.type) ? channelCodec.decode(stored) : null;
-      if (event !== null) channel = channelFold.evolve(channel, event);
-    }
-    return channel;
-  }
-
   async #rejectionOfThread(
     context: CommandContext,
     { parentChannelId, originMessageId }: NewChannel,
@@ -286,11 +261,6 @@ type Accepted = Extract<Awaited<ReturnType<ChannelHandler['handle']>>, { readonl
 function ownResult<Refused extends { readonly ok: false }>(result: Accepted | Refused) {
   if (!result.ok) return result;
   return { ...result, state: result.state.channel, events: result.events.filter(isChannelEvent) };
-}
-
-/** Written by the fold of channels; see `channelProjection`. */
-async function channelBefore(history: HistoryReader, stream: EntityRef, revision: StreamRevision) {
-  return (await history.keptBefore(stream, 'channel', revision)) as ChannelState;
 }
 
 /** Whether the stream of the channel contains the interaction. @throws `Fault` `store_unavailable` */

@@ -33,14 +33,13 @@ export type { InteractionQueries } from './interaction/reads/queries.ts';
 export { interactionOf, type StoredInteraction } from './interaction/reads/resource.ts';
 export { CHANNEL, CHANNEL_READ_MODEL } from './channel.keys.ts';
 export { messageRoutes } from './interaction/message.http.ts';
-export { erasedEvents } from './interaction/reads/past.ts';
 export { readMarkerRoutes } from './reading/read-marker.http.ts';
 export { ReadMarkers } from './reading/read-marker.read.ts';
 export { MessageSearch } from './search/message-search.ts';
 export { searchRoutes as messageSearchRoutes } from './search/search.http.ts';
 export { reactionRoutes } from './reaction/reaction.http.ts';
 export type { Reactor } from './reaction/reaction.ts';
-export { channelFrames, channelProjection } from './stream.ts';
+export { channelProjection } from './stream.ts';
 
 export const channelsModule = {
   name: 'channels',

@@ -1,6 +1,5 @@
 /** Realtime: the frames of a channel over websockets and event streams, and the commands that sockets send. */
-import type { ChannelAccess } from '#libs/features/channels/index.ts';
-import type { DomainEvent } from '#libs/kernel/event.ts';
+import type { ChannelAccess, Channels } from '#libs/features/channels/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import {
   type HttpApp,
@@ -8,11 +7,10 @@ import {
   type Principal,
   RedisIdempotencyStore,
 } from '#libs/platform/http/index.ts';
-import type { ChannelGrant, EventDescription, LiveValues } from '#libs/platform/live/index.ts';
+import type { ChannelGrant, EventDescription } from '#libs/platform/live/index.ts';
 import type { Core } from '#libs/platform/runtime/index.ts';
 
-import { grantOf, SubscriberAccess, type AccessParts, type ChannelUsers } from './access.ts';
-import { channelLog, type ChannelEvents } from './channel-log.ts';
+import { grantOf, SubscriberAccess, type AccessParts } from './access.ts';
 import { LiveCommands } from './live-commands.ts';
 import { asyncApiRoute, eventStreamRoutes, ticketRoutes } from './realtime.http.ts';
 import { RealtimeNode } from './realtime-node.ts';
@@ -27,23 +25,20 @@ export { RealtimeNode } from './realtime-node.ts';
 export { TICKET_TTL_MS, Tickets } from './tickets.ts';
 export { WebsocketAdmission } from './websocket-admission.ts';
 
-interface RealtimeDeps<State, E extends DomainEvent> {
-  readonly channelEvents: ChannelEvents<State, E>;
-  readonly channels: ChannelUsers;
+interface RealtimeDeps {
+  readonly channels: Pick<Channels, 'log' | 'usersOf' | 'values'>;
   readonly authenticator: AccessParts['keys'];
   readonly keyChanges: AccessParts['changes'];
   readonly members: AccessParts['members'] & Pick<ChannelAccess, 'admits'>;
   /** Commands of other features. */
   readonly commands: readonly LiveCommandType[];
-  /** Values of other features. */
-  readonly values: readonly LiveValues[];
   readonly liveEvents: readonly EventDescription[];
   readonly publicEvents: readonly EventDescription[];
 }
 
-export function createRealtime<State, E extends DomainEvent>(core: Core, deps: RealtimeDeps<State, E>) {
-  const { channelEvents, channels, liveEvents, publicEvents } = deps;
-  const { store, history, redis, log } = core;
+export function createRealtime(core: Core, deps: RealtimeDeps) {
+  const { channels, liveEvents, publicEvents } = deps;
+  const { redis, log } = core;
   const { authenticator: keys, keyChanges: changes, members } = deps;
   const access = new SubscriberAccess({ keys, changes, channels, members, log });
   /** See `AdmissionOptions`. API keys are not accepted: they are no secrets of browsers. */
@@ -59,9 +54,9 @@ export function createRealtime<State, E extends DomainEvent>(core: Core, deps: R
     log,
   });
   const parts = {
-    log: channelLog(store, history, channelEvents),
+    log: channels.log,
     access,
-    values: deps.values,
+    values: channels.values,
     commands,
   };
   const tickets = new Tickets(core);

@@ -18,7 +18,7 @@ export { withFrames } from './projection.ts';
 export type { ProjectedEvent, ProjectedWrites, Projection } from './projection.ts';
 export { PartitionCheckpoints } from './partition-checkpoints.ts';
 export type { SavedPartitions } from './partition-checkpoints.ts';
-export { type ErasedEvents, foldedBefore, StreamFrames } from './stream-frames.ts';
+export { foldedBefore, StreamFrames } from './stream-frames.ts';
 export { earlier, ProjectionState } from './projection-state.ts';
 export type { ProjectionStart } from './projection-state.ts';
 export { Projector, writeOfAppended } from './projector.ts';

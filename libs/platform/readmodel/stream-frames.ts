@@ -17,7 +17,7 @@ const EXPECTED_FRAME_BYTES = 1024;
 export type StateBefore<State> = (of: EntityRef, next: StreamRevision, signal?: AbortSignal) => Promise<State>;
 
 /** Of a stream, whether the data of an event were erased by a later one: its frame has null in their place. */
-export type ErasedEvents = (of: EntityRef) => Promise<(event: StoredEvent) => boolean>;
+type ErasedEvents = (of: EntityRef) => Promise<(event: StoredEvent) => boolean>;
 
 /**
  * The events of the streams of one category as frames, from the log.

@@ -62,7 +62,7 @@ import { type Module, openCore, openReadModels, type Platform, type ReadModels }
 
 export type { ReadModels } from '#libs/platform/runtime/index.ts';
 
-const MODULES: readonly Omit<Module, 'create'>[] = [
+const MODULES: readonly Module[] = [
   channelsModule,
   organizationsModule,
   usersModule,

@@ -55,6 +55,16 @@ interface Beginning {
   readonly saved: SavedPartitions | null;
 }
 
+/** What the loop follows from the saved checkpoints. */
+type State =
+  /** With the ends of the partitions, all that they contain is applied at the end of the log, and they follow. */
+  | { readonly follows: 'log'; readonly ends: readonly PartitionEnd[] | null }
+  /** Of the saved handover. */
+  | { readonly follows: 'partitions' };
+
+const LOG: State = { follows: 'log', ends: null };
+const PARTITIONS: State = { follows: 'partitions' };
+
 const READ_ENDS_EVERY_MS = 2_000;
 const BEHIND_MS = 15_000;
 const COMPARE_EVERY_MS = 1_000;
@@ -80,8 +90,6 @@ export class ProjectionLoop {
   #restart: AbortController | null = null;
   /** Applies events again from the oldest recent checkpoint, whatever the saved checkpoints are. */
   #isGoingBack = false;
-  /** The log was followed to its end once. */
-  #hasReachedEnd = false;
   /** The handover whose partitions could not be followed any further. */
   #lostHandover: string | null = null;
 
@@ -115,19 +123,13 @@ export class ProjectionLoop {
 
   /** Runs until `signal` aborts; returns earlier only when an event has halted it. */
   async run(signal: AbortSignal): Promise<void> {
-    // Read while the log was followed: it is followed to its end once more, and then handed over to the partitions.
-    let ends: readonly PartitionEnd[] | null = null;
+    let state = LOG;
     while (!signal.aborted && this.progress.phase !== 'halted') {
       const restart = new AbortController();
       this.#restart = restart;
       const until = AbortSignal.any([signal, restart.signal]);
       const beginning = await this.#progress.untilDone(until, () => this.#begin());
-      if (beginning !== undefined && this.#isForPartitions(beginning)) {
-        await this.#followPartitions(beginning, until);
-        ends = null;
-      } else if (beginning !== undefined) {
-        ends = await this.#followLog(beginning, ends, until);
-      }
+      if (beginning !== undefined) state = await this.#follow(state, beginning, until);
       // Ends what is still running for this feed before the next one begins.
       restart.abort();
     }
@@ -147,8 +149,13 @@ export class ProjectionLoop {
     return { start, saved: (await partitioned?.partitions.read(start)) ?? null };
   }
 
-  #isForPartitions({ saved }: Beginning): boolean {
-    return this.#hasReachedEnd && this.#isUsable(saved);
+  /** @returns the state after this one */
+  #follow(state: State, beginning: Beginning, signal: AbortSignal): Promise<State> {
+    if (state.follows === 'log') return this.#followLog(beginning, state.ends, signal);
+    const { start, saved } = beginning;
+    return this.#isUsable(saved)
+      ? this.#followPartitions(start, saved.handover, signal)
+      : this.#followLog(beginning, null, signal);
   }
 
   /** Partitions have no recent checkpoints: after going back, the log is followed, and handed over again. */
@@ -156,45 +163,40 @@ export class ProjectionLoop {
     return saved !== null && saved.handover !== this.#lostHandover && !this.#isGoingBack;
   }
 
-  /**
-   * Follows the log until something else is to be followed.
-   *
-   * @param ends of the partitions, read before: at the end of the log, everything before them is applied
-   * @returns ends that were read meanwhile, because the log has no partitions to be handed over to yet
-   */
-  async #followLog(
-    beginning: Beginning,
-    ends: readonly PartitionEnd[] | null,
-    signal: AbortSignal,
-  ): Promise<readonly PartitionEnd[] | null> {
+  /** Follows the log until its partitions can be followed, or their ends are read. */
+  async #followLog(beginning: Beginning, ends: readonly PartitionEnd[] | null, signal: AbortSignal): Promise<State> {
     const { feed, state } = this.#parts;
     const { start, saved } = beginning;
     const { from } = start;
     this.#progress.report({ phase: 'catching-up', position: from === 'start' ? null : from, source: 'log' });
-    let read: readonly PartitionEnd[] | null = null;
+    let next = LOG;
+    const enter = (following: State): void => {
+      next = following;
+      this.restart();
+    };
     let reading: Promise<void> | null = null;
     const readEnds = async (): Promise<void> => {
-      read = await this.#readEnds(beginning, signal);
-      if (read !== null) this.restart();
+      const read = await this.#readEnds(beginning, signal);
+      if (read !== null) enter({ follows: 'log', ends: read });
     };
     const onCaughtUp = async (): Promise<void> => {
-      this.#hasReachedEnd = true;
-      if (this.#isUsable(saved)) this.restart();
-      else if (ends !== null) await this.#handOver(beginning, ends);
-      else reading ??= readEnds();
+      if (this.#isUsable(saved)) enter(PARTITIONS);
+      else if (ends === null) reading ??= readEnds();
+      else if (await this.#handOver(beginning, ends)) enter(PARTITIONS);
     };
     const items = feed.subscribe({ from, signal, ...this.#subscription() });
     const save = (complete: boolean): Promise<boolean> => state.save(start, this.progress.position, complete);
     await this.#follower.follow({ items, checkpoints: { save }, onCaughtUp, isAhead: isAheadOf(start) }, signal);
-    return read;
+    return next;
   }
 
-  async #handOver({ start, saved }: Beginning, ends: readonly PartitionEnd[]): Promise<void> {
+  /** @returns false before the first position of the log */
+  async #handOver({ start, saved }: Beginning, ends: readonly PartitionEnd[]): Promise<boolean> {
     const { position } = this.progress;
-    if (position === null) return;
-    await this.#parts.partitioned?.partitions.handOver(start, saved?.handover ?? null, { position, ends });
+    if (position === null) return false;
     // If another projector was faster, its handover is as good.
-    this.restart();
+    await this.#parts.partitioned?.partitions.handOver(start, saved?.handover ?? null, { position, ends });
+    return true;
   }
 
   /** @returns the ends of the partitions as soon as they have any; null without partitions, or when the signal aborts */
@@ -214,11 +216,10 @@ export class ProjectionLoop {
   }
 
   /** Follows the partitions until they are lost, or their handover is replaced. */
-  async #followPartitions({ start, saved }: Beginning, signal: AbortSignal): Promise<void> {
+  async #followPartitions(start: ProjectionStart, handover: string, signal: AbortSignal): Promise<State> {
     const { partitioned } = this.#parts;
-    if (partitioned === undefined || saved === null) return;
+    if (partitioned === undefined) return LOG;
     const { feed, partitions } = partitioned;
-    const { handover } = saved;
     this.#progress.report({ phase: 'catching-up', position: start.from === 'start' ? null : start.from, source: [] });
     const checkpoints = partitionCheckpointWriter(partitions, start, handover, ({ position, held }) =>
       this.#progress.report({ source: held, ...(position !== null && { position }) }),
@@ -237,9 +238,10 @@ export class ProjectionLoop {
     const isBehind = behind.signal.aborted && !signal.aborted;
     behind.abort();
     const lost = isBehind ? 'its partitions make no progress, although the log has later events' : ended;
-    if (lost === null) return;
+    if (lost === null) return PARTITIONS;
     this.#lostHandover = handover;
     this.#parts.onLost?.(lost);
+    return LOG;
   }
 
   /** Calls `onBehind` when the position has not changed for a while, and the log has later events. */

@@ -1,10 +1,18 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 
+import type { Knowledge } from '#libs/features/knowledge/index.ts';
+import type { Organizations } from '#libs/features/organizations/index.ts';
 import { accept } from '#libs/kernel/decider.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { declareReads, EntityReplies, type EntityResult, type NotFound } from '#libs/platform/entity/index.ts';
+import {
+  declareReads,
+  EntityReplies,
+  type EntityResult,
+  type NotFound,
+  type Presentation,
+} from '#libs/platform/entity/index.ts';
 import type { Fetcher } from '#libs/platform/fetch/index.ts';
 import {
   commandContext,
@@ -18,7 +26,6 @@ import {
 
 import { agentFields } from './agent.fields.ts';
 import type { Inboxes } from './agent.inbox.ts';
-import { type AgentReplyParts, withNames } from './agent.replies.ts';
 import { type AgentFacets, type Agents, nameFacet } from './agent.read.ts';
 import { agentToolsRoute, changedAgentSchema, foundNow, requireServerUrls } from './agent.tools.http.ts';
 import { webhookRoute } from './agent.webhook.http.ts';
@@ -45,7 +52,9 @@ import {
   settingsSet,
 } from './agent.ts';
 
-export interface AgentRouteParts extends AgentReplyParts {
+interface AgentRouteParts {
+  readonly knowledge: Pick<Knowledge, 'graph'>;
+  readonly organizations: Pick<Organizations, 'summary'>;
   readonly agents: Agents;
   readonly agentTools: Pick<AgentTools, 'of'>;
   readonly inboxes: Inboxes;
@@ -68,7 +77,28 @@ export function agentRoutes(app: HttpApp, parts: AgentRouteParts): void {
   webhookRoute(app, parts);
 }
 
-function readRoutes(app: HttpApp, replies: Replies, { inboxes }: Pick<AgentRouteParts, 'inboxes'>): void {
+/** With the summary of their organization, the names that their graphs have now, and what the reader may see. */
+function withNames({ knowledge, organizations }: AgentRouteParts): Presentation<Agent> {
+  return {
+    async of(agents, { principal: { organizationId, scopes } }) {
+      const organization = agents.length === 0 ? null : await organizations.summary(organizationId);
+      return Promise.all(
+        agents.map(async (agent) => {
+          const { knowledgeGraph, webhook } = agent;
+          const graph = knowledgeGraph && (await knowledge.graph(organizationId, knowledgeGraph.id));
+          return {
+            ...agentFields.resource(agent),
+            organization,
+            knowledge_graph: graph && { id: graph.id, name: graph.name },
+            webhook_url: scopes.has('admin') ? (webhook?.url ?? null) : null,
+          };
+        }),
+      );
+    },
+  };
+}
+
+function readRoutes(app: HttpApp, replies: Replies, { inboxes }: AgentRouteParts): void {
   declareReads(app, replies, {
     path: '/api/v1/agents',
     tag: 'agents',
@@ -184,7 +214,7 @@ async function settingsOf(
   context: CommandContext,
   id: EntityId,
   body: Pick<UpdateAgentBody, 'mcp_servers' | 'runtime'>,
-  { agents, inboxes }: Pick<AgentRouteParts, 'agents' | 'inboxes'>,
+  { agents, inboxes }: AgentRouteParts,
 ): Promise<AgentSettings> {
   const { commandId, organizationId, actor, at } = context;
   const runtime = body.runtime === null ? 'parley' : body.runtime;
@@ -208,7 +238,7 @@ function mcpServersOf(
 /** @throws ValidationFailure 422 for a graph that the organization does not have */
 async function changesOf(
   { body, principal }: { readonly body: UpdateAgentBody; readonly principal: FastifyRequest['principal'] },
-  { knowledge }: Pick<AgentRouteParts, 'knowledge'>,
+  { knowledge }: AgentRouteParts,
 ): Promise<AgentChanges> {
   const { knowledge_graph: graphId } = body;
   const graph = graphId ? await knowledge.graph(principal.organizationId, graphId) : null;
@@ -225,7 +255,7 @@ async function withTools(
   shown: object,
   result: EntityResult<Agent, NotFound>,
   { mcp_servers: given }: Pick<UpdateAgentBody, 'mcp_servers'>,
-  { agentTools }: Pick<AgentRouteParts, 'agentTools'>,
+  { agentTools }: AgentRouteParts,
 ): Promise<object> {
   return given && result.ok ? { ...shown, tool_servers: await foundNow(result.entity, agentTools) } : shown;
 }

@@ -42,12 +42,16 @@ export const changedAgentSchema = agentSchema
   })
   .meta({ id: 'ChangedAgent' });
 
-export interface AgentToolsRouteParts {
-  readonly agents: Agents;
-  readonly agentTools: Pick<AgentTools, 'of'>;
-}
-
-export function agentToolsRoute(app: HttpApp, { agents, agentTools }: AgentToolsRouteParts): void {
+export function agentToolsRoute(
+  app: HttpApp,
+  {
+    agents,
+    agentTools,
+  }: {
+    readonly agents: Agents;
+    readonly agentTools: Pick<AgentTools, 'of'>;
+  },
+): void {
   app.get(
     '/api/v1/agents/:id/tools',
     routesTagged('agents').reads({

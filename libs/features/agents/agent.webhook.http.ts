@@ -34,12 +34,16 @@ const webhookSchema = z
   })
   .meta({ id: 'AgentWebhook' });
 
-export interface WebhookRouteParts {
-  readonly agents: Agents;
-  readonly fetcher: Pick<Fetcher, 'check'>;
-}
-
-export function webhookRoute(app: HttpApp, { agents, fetcher }: WebhookRouteParts): void {
+export function webhookRoute(
+  app: HttpApp,
+  {
+    agents,
+    fetcher,
+  }: {
+    readonly agents: Agents;
+    readonly fetcher: Pick<Fetcher, 'check'>;
+  },
+): void {
   const replies = new EntityReplies(agents, {});
   app.post(
     '/api/v1/agents/:id/webhook',

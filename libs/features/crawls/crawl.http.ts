@@ -58,7 +58,7 @@ const errors: RejectionErrors<CrawlRejection> = {
   inactive: () => conflict('The crawl is not active', 'crawl_inactive'),
 };
 
-export interface CrawlRouteParts {
+interface CrawlRouteParts {
   readonly crawls: Crawls;
   readonly knowledge: Pick<Knowledge, 'graph'>;
   readonly fetcher: Pick<Fetcher, 'check'>;

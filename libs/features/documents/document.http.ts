@@ -34,7 +34,7 @@ import {
   type DocumentState,
 } from './document.ts';
 
-export interface DocumentRouteParts {
+interface DocumentRouteParts {
   readonly documents: Documents;
   readonly knowledge: Pick<Knowledge, 'graph'>;
   readonly media: MediaFiles;
@@ -90,7 +90,7 @@ function readRoutes(app: HttpApp, replies: Replies, parts: DocumentRouteParts): 
 
 /** @throws HttpError 404 for a document that the organization does not have, or whose graph it does not have */
 async function requireReadable(
-  { documents, knowledge }: Pick<DocumentRouteParts, 'documents' | 'knowledge'>,
+  { documents, knowledge }: DocumentRouteParts,
   organizationId: EntityId,
   id: EntityId,
 ): Promise<Document> {
@@ -191,7 +191,7 @@ function uploadRoute(app: HttpApp, replies: Replies, parts: DocumentRouteParts):
   );
 }
 
-function deleteRoute(app: HttpApp, replies: Replies, { documents, knowledge }: DocumentRouteParts): void {
+function deleteRoute(app: HttpApp, replies: Replies, parts: DocumentRouteParts): void {
   app.delete(
     '/api/v1/documents/:id',
     writes({
@@ -202,8 +202,8 @@ function deleteRoute(app: HttpApp, replies: Replies, { documents, knowledge }: D
     }),
     async (request, reply) => {
       const { id } = request.params;
-      await requireReadable({ documents, knowledge }, request.principal.organizationId, id);
-      replies.accepted(request, reply, await documents.remove(commandContext(request), id));
+      await requireReadable(parts, request.principal.organizationId, id);
+      replies.accepted(request, reply, await parts.documents.remove(commandContext(request), id));
       return reply.code(204).send();
     },
   );
@@ -217,7 +217,7 @@ type Given = GivenContent & {
 
 async function put(
   context: CommandContext,
-  { documents }: Pick<DocumentRouteParts, 'documents'>,
+  { documents }: DocumentRouteParts,
   { externalId = null, ...given }: Given,
 ): Promise<EntityResult<Document, DocumentRejection>> {
   const { organizationId, commandId } = context;

@@ -100,7 +100,7 @@ const errors: RejectionErrors<KeyRejection> = {
   withdrawn: () => conflict('Another rotation of the same key came first', 'conflict'),
 };
 
-export interface KeyRouteParts {
+interface KeyRouteParts {
   readonly keys: Keys;
   readonly organizations: Organizations;
 }

@@ -21,7 +21,7 @@ import {
 import { decideDelete, decideEndEdge, decideUpdate, type GraphEvent, type GraphState } from './graph.ts';
 import type { GraphSearch } from './search/index.ts';
 
-export interface GraphRouteParts {
+interface GraphRouteParts {
   readonly graphs: Graphs;
   readonly index: GraphSearch;
 }

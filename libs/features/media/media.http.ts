@@ -22,7 +22,7 @@ import { type MediaFacets, type MediaItems, mediaSchema } from './media.read.ts'
 import { createMediaBody, fileParams, mediaDeletionSchema, mediaFilters, mediaParams } from './media.schemas.ts';
 import { decideDelete, type MediaEvent, type MediaState } from './media.ts';
 
-export interface MediaRouteParts extends OwnDestinations {
+interface MediaRouteParts extends OwnDestinations {
   /** Decides whether a member that got an address still may use it. */
   readonly access: ChannelAccess;
   readonly media: MediaItems;

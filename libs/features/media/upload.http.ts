@@ -37,7 +37,7 @@ import {
   type Uploads,
 } from './uploads.ts';
 
-export interface UploadRouteParts extends OwnDestinations {
+interface UploadRouteParts extends OwnDestinations {
   readonly media: MediaItems;
   readonly blobs: BlobStore;
   readonly uploads: Uploads;

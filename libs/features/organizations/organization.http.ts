@@ -37,7 +37,7 @@ const updateOrganizationBody = z
 
 const params = z.object({ id: idParam('Id of the organization') });
 
-export interface OrganizationRouteParts {
+interface OrganizationRouteParts {
   readonly organizations: Organizations;
   readonly users: UserSummaries;
   readonly announcements: {

@@ -49,7 +49,7 @@ const errors: RejectionErrors<UserRejection> = {
   deactivated: () => conflict('The user is deactivated', 'deactivated'),
 };
 
-export interface UserRouteParts {
+interface UserRouteParts {
   readonly users: Users;
   readonly organizations: Organizations;
 }

@@ -225,6 +225,21 @@ it('the server of tools knows whose message is answered, and shows orders to nob
   expect(blocks).toEqual([]);
 });
 
+it('a program tells its own mistake in the channel', async () => {
+  const travel = await readFile(join(folder, 'travel.py'), 'utf8');
+  await writeFile(
+    join(folder, 'travel.py'),
+    travel.replace('"type": "tool_call", **call', '"type": "tool_cal", **call'),
+  );
+  await run(`kill $PROGRAM; wait $PROGRAM; python stream.py &\nexport PROGRAM=$!`);
+  await run(`api $PARLEY_KEY POST /agents/$AGENT/webhook '{"url": null}'`);
+  await run(`api $ADA_KEY POST /channels/$TRIP/interactions '{"content": [{"type": "text", "text": "Vienna"}]}'`);
+  await eventually(async () => {
+    const [shown] = await below('Vienna');
+    expect(shown).toMatchObject({ content_role: 'internal_error', metadata: { reason: 'agent_failed' } });
+  });
+});
+
 it('the key of the program opens nothing else', async () => {
   const url = `${parley.baseUrl}/api/v1/channels/${trip}`;
   const { status } = await fetch(url, { headers: { authorization: `Bearer ${await variable('AGENT_KEY')}` } });

@@ -61,9 +61,9 @@ export class MarkdownWriter {
     this.#buffer += this.#isPre ? '\n' : LINE_BREAK;
   }
 
-  /** @returns text of the current block from `start` on; empty when another block has begun */
+  /** @returns text of the current block from `start` on, as `inLine` shows it; empty when another block has begun */
   since(start: number): string {
-    return collapse(withoutInvisible(this.#buffer.slice(start)).replaceAll(LINE_BREAK, ' '));
+    return this.#buffer.slice(start);
   }
 
   markLinked(characters: number): void {
@@ -240,6 +240,11 @@ export class MarkdownWriter {
 
 export function collapse(text: string): string {
   return text.trim().replace(/\s{2,}|[^\S ]/g, ' ');
+}
+
+/** Text of a block in one line, without what readers do not see. */
+export function inLine(text: string): string {
+  return collapse(withoutInvisible(text).replaceAll(LINE_BREAK, ' '));
 }
 
 function collapseLines(text: string): string {

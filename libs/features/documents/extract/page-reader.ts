@@ -1,5 +1,3 @@
-import { admitText } from '#libs/kernel/text.ts';
-
 import { ASIDE_REGION, type Region } from './blocks.ts';
 import type { Link } from './extraction.ts';
 import { BLOCK } from './html-elements.ts';
@@ -14,7 +12,6 @@ import type { PageRegions } from './page-regions.ts';
 import { JsonLdScripts, Microdata } from './structured-data.ts';
 
 const MAX_TEXT_LINKS = 2_000;
-const MAX_LINK_TEXT = 200;
 
 /** Reads a page: what happens at the start and end of each of its elements. */
 export class PageReader {
@@ -24,7 +21,7 @@ export class PageReader {
   readonly writer = new MarkdownWriter();
   readonly jsonLd = new JsonLdScripts();
   readonly microdata: Microdata;
-  /** Links with the text that they stand in, of all regions. */
+  /** Links with their text as the writer has it, of all regions. */
   readonly textLinks: (Link & { readonly region: Region })[] = [];
   readonly #regions: PageRegions;
   /** Open elements whose text is not read. */
@@ -235,8 +232,8 @@ export class PageReader {
       if (this.#hidden > 0 || this.writer.length <= start) return;
       this.writer.markLinked(this.writer.length - start);
       if (url === null || this.textLinks.length >= MAX_TEXT_LINKS) return;
-      const text = admitText(this.writer.since(start), MAX_LINK_TEXT);
-      if (text !== '') this.textLinks.push({ url, text, region });
+      const text = this.writer.since(start);
+      if (text.trim() !== '') this.textLinks.push({ url, text, region });
     };
   }
 }

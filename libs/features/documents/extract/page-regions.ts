@@ -72,7 +72,7 @@ export class PageRegions {
   of(node: HtmlNode, outer: Region): Region {
     const { name, flags } = node;
     const role = node.attribute('role');
-    if (this.#posts.has(node)) return MAIN_REGION;
+    if (this.#posts.size > 0 && this.#posts.has(node)) return MAIN_REGION;
     if (this.#posts.size === 0 && (name === 'main' || role === 'main' || isHeadline(node, outer))) return MAIN_REGION;
     if (name === 'body' || name === 'html') return outer;
     if (outer === ASIDE_REGION || (flags & ASIDE) !== 0) return ASIDE_REGION;

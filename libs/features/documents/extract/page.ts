@@ -1,14 +1,18 @@
+import { admitText } from '#libs/kernel/text.ts';
+
 import { type Block, BODY_REGION, joinBlocks, type Region } from './blocks.ts';
 import { decodeText } from './charset.ts';
 import type { JsonObject, Link, Page, PageSource, StructuredData } from './extraction.ts';
 import { embeddedTexts } from './embedded-text.ts';
 import type { HtmlNode } from './html-node.ts';
 import { parseHtml } from './html-tree.ts';
+import { inLine } from './markdown-writer.ts';
 import { contentOf, MIN_CONTENT, sizeOf } from './page-blocks.ts';
 import { PageRegions } from './page-regions.ts';
 import { PageReader } from './page-reader.ts';
 
 const MAX_CONTENT_LINKS = 100;
+const MAX_LINK_TEXT = 200;
 /** Characters of structured data as JSON. */
 const MAX_STRUCTURED = 128 * 1024;
 
@@ -58,8 +62,10 @@ function structuredOf(reader: PageReader, region: Region, ownUrl: string): Struc
   for (const link of reader.textLinks) {
     if (links.length >= MAX_CONTENT_LINKS) break;
     if (link.region < region || link.url === own || seen.has(link.url)) continue;
+    const text = admitText(inLine(link.text), MAX_LINK_TEXT);
+    if (text === '') continue;
     seen.add(link.url);
-    links.push({ url: link.url, text: link.text });
+    links.push({ url: link.url, text });
   }
   let left = MAX_STRUCTURED - JSON.stringify(reader.head.properties).length - JSON.stringify(links).length;
   const within = (objects: readonly JsonObject[]): JsonObject[] =>

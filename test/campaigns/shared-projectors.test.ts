@@ -21,6 +21,12 @@ import { flush, nodeWith } from '#test/support/redis-commands.ts';
 import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
 
 const SECRET = 'a secret of this test only';
+/** The default of `KAFKA_SESSION_TIMEOUT_MS`. */
+const SESSION_MS = 6_000;
+/**
+ * A member is silent for a session, the group waits for another one, and after 15 s without progress the projectors
+ * go back to the log and hand over again. Measured: 2 to 9 s.
+ */
 const WAIT = { timeoutMs: 120_000, everyMs: 100 };
 const messages = new LogMessages(SECRET);
 const PREFIX = 'partitioned';
@@ -136,6 +142,20 @@ describe('projectors that divide the log', { timeout: 240_000 }, () => {
       writing.abort();
       await written;
     }
+    await eventually(allHoldPartitions, WAIT);
+    await expectFoldOfLog();
+  });
+
+  it('divide the log again after all of them were silent for longer than their session, and the broker ended', async () => {
+    for (const projector of projectors) projector.pause();
+    try {
+      await append(30);
+      await pause(SESSION_MS + 1_000);
+      await broker.restart();
+    } finally {
+      for (const projector of projectors) projector.resume();
+    }
+    await append(30);
     await eventually(allHoldPartitions, WAIT);
     await expectFoldOfLog();
   });

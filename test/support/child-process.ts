@@ -14,7 +14,7 @@ export interface TestProcess {
   pause(): void;
   /** SIGCONT. */
   resume(): void;
-  /** Its answer to a message: its state. */
+  /** Its answer to a message: its state. Rejects when the process has ended. */
   detail(): Promise<Record<string, unknown>>;
 }
 
@@ -42,8 +42,11 @@ export function startTestProcess(script: string, env: Readonly<Record<string, st
     resume: () => void child.kill('SIGCONT'),
     async detail() {
       const answer = once(child, 'message');
-      child.send('detail');
-      const [detail] = await answer;
+      child.send('detail', () => undefined);
+      const ended = exited.then(([code, signal]) => {
+        throw new Error(`the process has ended: ${String(signal ?? code)}`);
+      });
+      const [detail] = await Promise.race([answer, ended]);
       return asRecord(detail);
     },
   };

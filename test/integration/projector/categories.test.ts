@@ -147,7 +147,7 @@ describe('a new version of the read models of one category', () => {
       '"DISPLAY_NAME":"USER',
     );
     expect(await listOf(models.reader, 'user')).toBe(usersBefore);
-    const [users] = NEXT.filter(({ category }) => category === 'user');
+    const users = NEXT.find(({ category }) => category === 'user');
     const { complete } = projectionKeys(users!);
     expect(await nodeWith(test.platform.redis, complete).get(complete)).toBeNull();
     first.release();

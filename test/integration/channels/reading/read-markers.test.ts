@@ -170,6 +170,40 @@ describe('the number of unread messages', () => {
     expect((await list(api.rootKey, '')).items).toEqual([]);
   });
 
+  it('never has an own message, also while both write and a second process reads', async () => {
+    const channel = await channelOf(['ada', 'bob']);
+    const elsewhere = await api.startInstance();
+    try {
+      const found: { sequence: number; unread_count: number }[] = [];
+      const ofBob: number[] = [];
+      const written = new AbortController();
+      const reading = [api, elsewhere].map(async ({ call }) => {
+        while (!written.signal.aborted) {
+          const url = `/api/v1/channels/${channel}/read_marker`;
+          found.push((await call({ method: 'GET', url, key: tokens.ada })).json);
+        }
+      });
+      const writing = [tokens.ada, tokens.bob, tokens.bob].map(async (key) => {
+        for (let count = 0; count < 25; count++) {
+          const { sequence } = await posted(key, channel);
+          if (key === tokens.bob) ofBob.push(sequence);
+        }
+      });
+      await Promise.all(writing).finally(() => written.abort());
+      await Promise.all(reading);
+      expect(found.length).toBeGreaterThan(10);
+      for (const { sequence, unread_count: count } of found) {
+        const later = ofBob.filter((one) => one > sequence).toSorted((a, b) => a - b);
+        expect(count).toBeLessThanOrEqual(later.length);
+        // Up to an own message, only messages of others follow: the count is of the next ones without a gap.
+        const last = later[count - 1] ?? sequence;
+        expect(last - sequence).toBe(count);
+      }
+    } finally {
+      await elsewhere.stop();
+    }
+  });
+
   it('begins with the joining of a user, who has not read what was written before', async () => {
     const channel = await channelOf(['ada']);
     for (let count = 0; count < 3; count++) await posted(tokens.ada, channel);

@@ -96,5 +96,5 @@ test('an interaction that was begun, completed and deleted in one run, as after 
   const writes = interactionWrites(events, interactionFold.initialState, owner, keys);
   const documents = writes.filter(({ key, args }) => key === keys.documents && args[0] === 2);
   expect(JSON.parse(String(documents.at(-1)?.args[1]))).toHaveProperty('deleted_at');
-  expect(writes.filter(({ key }) => key === keys.messages).at(-1)).toMatchObject({ command: 'ZREM', args: [2] });
+  expect(writes.findLast(({ key }) => key === keys.messages)).toMatchObject({ command: 'ZREM', args: [2] });
 });

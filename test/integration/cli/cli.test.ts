@@ -103,7 +103,7 @@ describe('parley beside a running system', () => {
       [['organizations', 'fly'], /^error: /],
       [
         ['rebuild', '--only', 'users', 'wizards'],
-        /^parley: there are no read models of "wizards"; choose from channels, organizations, users, keys, .+$/,
+        /^parley: there are no read models of "wizards"; choose from channels, read_markers, organizations, users, keys, .+$/,
       ],
       [['rebuild', '--only', 'users', '--accept-lost-events'], /^parley: --accept-lost-events needs a rebuild of all/],
     ];

@@ -23,8 +23,6 @@ import { UnappliedEntities } from './unapplied-entities.ts';
 const PAGE = withinMemory(500);
 const GAP_ATTEMPTS = 5;
 const FOLDED_BYTES = withinMemory(48 * 1024 * 1024);
-/** Entities whose appended events are remembered until a feed delivers them: it may be far behind, or run elsewhere. */
-const MAX_OWN = 2_000;
 
 /** Appended events of one entity, with the state before and after them. */
 export interface AppendedRun<State, E extends DomainEvent> extends ProjectedRun<State, E> {
@@ -45,8 +43,6 @@ export class Projector {
    * guard reports a gap or a duplicate, and the stored state is read.
    */
   readonly #folded = new TipCache(FOLDED_BYTES);
-  /** Events that this process has appended and no feed has delivered yet, by revision key, the oldest first. */
-  readonly #own = new Map<string, { readonly last: StreamRevision; readonly applied: Promise<void> }>();
   /** Entities whose events this process has appended and could not apply; reads bring them up to date first. */
   readonly unapplied: UnappliedEntities;
 
@@ -99,28 +95,14 @@ export class Projector {
    *
    * @param prepared the writes of the run, see {@link writeOfAppended}; made here by default
    */
-  applyAppended<State, E extends DomainEvent>(
+  async applyAppended<State, E extends DomainEvent>(
     projection: Projection<State, E>,
     run: AppendedRun<State, E>,
-    prepared?: EntityWrite,
-  ): Promise<void> {
-    const { revision } = entityKeys(projection, run.organizationId, run.id);
-    const applied = this.#applyAppended(projection, run, revision, prepared);
-    // Moves an entity that is appended to again to the end of the order.
-    this.#own.delete(revision);
-    this.#own.set(revision, { last: lastOf(run), applied });
-    if (this.#own.size > MAX_OWN) this.#own.delete(String(this.#own.keys().next().value));
-    return applied;
-  }
-
-  async #applyAppended<State, E extends DomainEvent>(
-    projection: Projection<State, E>,
-    run: AppendedRun<State, E>,
-    revision: string,
     prepared?: EntityWrite,
   ): Promise<void> {
     const { category } = projection;
     const { organizationId, id } = run;
+    const { revision } = entityKeys(projection, organizationId, id);
     try {
       const write = prepared ?? writeOfAppended(projection, run);
       const [outcome] = await this.#readModel.apply([write]);
@@ -147,7 +129,6 @@ export class Projector {
   async applyStored(events: readonly StoredEvent[], options: { readonly repairLists?: boolean } = {}): Promise<void> {
     const runs = await this.#groupByEntity(events);
     const wanted = options.repairLists === true ? runs : await this.#unknownOf(runs);
-    if (wanted.length === 0) return;
     const snapshots = await this.#snapshotsBefore(wanted);
     const folded = wanted.map((run, index) => (run.hasHole === true ? GAP : foldRun(run, snapshots[index] ?? null)));
     const writes = folded.filter((result) => result.kind !== 'gap').map((result) => result.write);
@@ -173,24 +154,9 @@ export class Projector {
     this.#folded.put(revisionKey, { tip: { state, revision: last } }, growth ?? null);
   }
 
-  async #unknownOf(runs: readonly StoredRun[]): Promise<readonly StoredRun[]> {
-    const applied = await Promise.all(runs.map((run) => this.#isAppliedHere(run)));
-    const others = runs.filter((_, index) => applied[index] !== true);
-    const revisions = await this.#readModel.revisions(others.map((run) => run.keys.revision));
-    return others.filter((run, index) => lastRevision(run) > (revisions[index] ?? NO_EVENTS));
-  }
-
-  /** Waits for the apply of events that this process has appended. Forgets them then: a repeated event is looked up. */
-  #isAppliedHere(run: StoredRun): boolean | Promise<boolean> {
-    const { revision } = run.keys;
-    const own = this.#own.get(revision);
-    const last = lastRevision(run);
-    if (own === undefined || own.last < last) return false;
-    if (own.last === last) this.#own.delete(revision);
-    return own.applied.then(
-      () => true,
-      () => false,
-    );
+  async #unknownOf(runs: readonly StoredRun[]): Promise<StoredRun[]> {
+    const revisions = await this.#readModel.revisions(runs.map((run) => run.keys.revision));
+    return runs.filter((run, index) => lastRevision(run) > (revisions[index] ?? NO_EVENTS));
   }
 
   /** The states that the runs start from: cached ones, else those of the read model. */

@@ -1,5 +1,5 @@
 /* A batch of commands is decided and appended while the batch before it is applied to the read model. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { newId } from '#libs/kernel/ids.ts';
@@ -26,8 +26,6 @@ class HeldReadModel extends ReadModel {
   /** The writes that have begun since the last `hold`, in order. */
   readonly held: HeldWrite[] = [];
   lookUps = 0;
-  /** Entities whose revisions were asked for. */
-  asked = 0;
 
   hold(): void {
     this.#isHolding = true;
@@ -53,11 +51,6 @@ class HeldReadModel extends ReadModel {
       await promise;
     }
     return super.apply(writes);
-  }
-
-  override revisions(keys: readonly string[]): ReturnType<ReadModel['revisions']> {
-    this.asked += keys.length;
-    return super.revisions(keys);
   }
 
   override lookUp(...args: Parameters<ReadModel['lookUp']>): ReturnType<ReadModel['lookUp']> {
@@ -104,7 +97,7 @@ beforeEach(async () => {
 
 async function appliedRevision(): Promise<number> {
   const { revision } = features.projector.keysOf({ category: 'channel', organizationId, id });
-  return Number((await test.platform.readModel.revisions([revision]))[0]);
+  return Number((await readModel.revisions([revision]))[0]);
 }
 
 /** Its own answer is one of `answered`, also that of an error. */
@@ -218,42 +211,4 @@ it('an append that fails does not affect the batch before, nor the next one', as
   write.release();
   readModel.release();
   expect(await Promise.all([first, third])).toMatchObject([{ revision: 1 }, { revision: 2 }]);
-});
-
-describe('a feed that delivers what this process has appended', () => {
-  async function deliver(): Promise<void> {
-    const stored = await Array.fromAsync(test.platform.store.readStream(`channel-${id}`));
-    await features.projector.applyStored(stored.slice(-1));
-  }
-
-  it('waits until it is applied, and does nothing about it', async () => {
-    readModel.asked = 0;
-    const renamed = rename('first');
-    const write = await readModel.begun(0);
-    const delivered = deliver();
-    write.release();
-    await Promise.all([renamed, delivered]);
-    expect([readModel.held.length, readModel.asked]).toEqual([1, 0]);
-    expect(await appliedRevision()).toBe(1);
-  });
-
-  it('applies it where that has failed', async () => {
-    const renamed = rename('first');
-    (await readModel.begun(0)).release(storeUnavailable('redis'));
-    await renamed;
-    const delivered = deliver();
-    (await readModel.begun(1)).release();
-    await delivered;
-    expect(await appliedRevision()).toBe(1);
-  });
-
-  it('looks an event up that it delivers again, as the read model may have been lost since', async () => {
-    readModel.release();
-    await rename('first');
-    await deliver();
-    const { revision } = features.projector.keysOf({ category: 'channel', organizationId, id });
-    expect(await test.platform.redis.remove([revision])).toBe(1);
-    await deliver();
-    expect(await appliedRevision()).toBe(1);
-  });
 });

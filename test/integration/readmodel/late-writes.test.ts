@@ -58,6 +58,7 @@ beforeAll(async () => {
   const events: StoredEvent[] = [];
   for await (const event of platform.store.readStream(`channel-${id}`)) events.push(event);
   log = events;
+  if (log.length !== 6) throw new Error('a command was refused');
   await flush(platform.redis);
   moments.push(await now());
   for (const event of log) {
@@ -67,7 +68,7 @@ beforeAll(async () => {
 });
 afterAll(() => test.stop());
 
-/** An interaction is opened, grows and is complete. */
+/** An interaction is opened, grows, is complete, is edited and deleted. */
 async function writeChannel(): Promise<void> {
   const { channels } = composeFeatures(test.platform);
   await channels.create(context(), { id, ...PLAIN_CHANNEL });
@@ -92,6 +93,8 @@ async function writeChannel(): Promise<void> {
   const place = { channelId: id, sequence: sequenceOf(posted.revision) };
   await channels.interactions.append(context(), place, [{ type: 'text', text: 'two' }], 'operator');
   await channels.interactions.complete(context(), place, null, 'operator', { metadata: null, invocationConfig: null });
+  await channels.messages.edit(context(), place, [{ type: 'text', text: 'three' }], 'operator');
+  await channels.messages.delete(context(), place, 'operator');
 }
 
 async function now(): Promise<Moment> {

@@ -54,6 +54,17 @@ describe('highlights', () => {
     }
   });
 
+  it('of a text full of matches are its first three excerpts', () => {
+    for (const word of ['rocket ', '火箭。']) {
+      const text = word.repeat(5_000);
+      const found = highlightsOf([{ type: 'text', text }], new Set(queryWords(word))) ?? [];
+      const shown = found.map(({ parts }) => parts.map((one) => one.text).join('')).join('');
+      expect(found).toHaveLength(3);
+      expect(text.startsWith(shown.slice(0, 240))).toBe(true);
+      for (const { parts } of found) expect(parts.filter((one) => one.is_match).length).toBeGreaterThan(20);
+    }
+  });
+
   it('name the member of the item', () => {
     const content = [
       { type: 'text', text: 'see' },

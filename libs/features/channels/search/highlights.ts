@@ -44,85 +44,116 @@ export interface Highlight {
 export function highlightsOf(content: unknown, terms: ReadonlySet<string>): Highlight[] | null {
   const parts = searchedParts(content).filter(({ text }) => wordsOf(text).some((word) => terms.has(word)));
   if (parts.length === 0) return null;
+  const matcher = new Matcher(terms);
   const highlights: Highlight[] = [];
   for (const part of parts) {
     const most = MAX_HIGHLIGHTS - highlights.length;
     if (most === 0) break;
-    highlights.push(...excerptsOf(part, matchesIn(part.text, terms), most));
+    highlights.push(...excerptsOf(part, matcher.matchesIn(part.text), most));
   }
   return highlights;
 }
 
-/** In their order, without overlaps, at boundaries of what readers see as characters. */
-function matchesIn(text: string, terms: ReadonlySet<string>): Range[] {
-  const found: Range[] = [];
-  for (const { 0: token, index } of text.matchAll(TOKEN)) {
-    const ranges = IS_UNSPACED.test(token) ? inUnspaced(token, terms) : inWord(token, terms);
-    for (const { start, end } of ranges) found.push({ start: index + start, end: index + end });
+/**
+ * Finds the words of a query in texts. A message may have thousands of matches, of which few are shown: reads no further
+ * than its matches are taken, and decides about each word once.
+ */
+class Matcher {
+  readonly #terms: ReadonlySet<string>;
+  /** Signs that the words consist of, without composed ones. */
+  readonly #signs: ReadonlySet<string>;
+  readonly #known = new Map<string, boolean>();
+
+  constructor(terms: ReadonlySet<string>) {
+    this.#terms = terms;
+    this.#signs = new Set([...terms].flatMap((term) => [...term.normalize('NFD')]));
   }
-  const segments = found.length === 0 ? null : graphemes.segment(text);
-  const merged: { start: number; end: number }[] = [];
-  for (const range of found) {
-    const last = segments?.containing(range.end - 1);
-    const start = segments?.containing(range.start)?.index ?? range.start;
-    const end = last === undefined ? range.end : last.index + last.segment.length;
-    const before = merged.at(-1);
-    if (before !== undefined && start <= before.end) before.end = Math.max(before.end, end);
-    else merged.push({ start, end });
+
+  /** In their order, without overlaps, at boundaries of what readers see as characters. */
+  *matchesIn(text: string): Generator<Range, undefined> {
+    const segments = graphemes.segment(text);
+    let before: { start: number; end: number } | null = null;
+    for (const range of this.#rangesIn(text)) {
+      const start = segments.containing(range.start)?.index ?? range.start;
+      const last = segments.containing(range.end - 1);
+      const end = last === undefined ? range.end : last.index + last.segment.length;
+      if (before !== null && start <= before.end) before.end = Math.max(before.end, end);
+      else {
+        if (before !== null) yield before;
+        before = { start, end };
+      }
+    }
+    if (before !== null) yield before;
   }
-  return merged;
+
+  *#rangesIn(text: string): Generator<Range, undefined> {
+    for (const { 0: token, index } of text.matchAll(TOKEN)) {
+      const ranges = IS_UNSPACED.test(token) ? this.#inUnspaced(token) : this.#inWord(token);
+      for (const { start, end } of ranges) yield { start: index + start, end: index + end };
+    }
+  }
+
+  #inWord(token: string): Range[] {
+    if (!this.#has(token)) return [];
+    const ranges: Range[] = [];
+    let start = 0;
+    for (const joint of [...token.matchAll(JOINT), null]) {
+      const end = joint?.index ?? token.length;
+      if (end > start && this.#has(token.slice(start, end))) ranges.push({ start, end });
+      start = end + (joint?.[0].length ?? 0);
+    }
+    return ranges.length > 0 ? ranges : [{ start: 0, end: token.length }];
+  }
+
+  /** Characters that are a word of the query, or a pair with their neighbour that is one. */
+  *#inUnspaced(token: string): Generator<Range, undefined> {
+    const characters = [...token];
+    let start = 0;
+    for (const [at, character] of characters.entries()) {
+      const pair = character + (characters[at + 1] ?? '');
+      // Most pairs have no sign in common with the query, and need no closer look.
+      if ([...pair.normalize('NFKD')].some((sign) => this.#signs.has(sign))) {
+        const isPair = pair !== character && this.#has(pair, 'pairs');
+        if (isPair || this.#has(character)) yield { start, end: start + (isPair ? pair : character).length };
+      }
+      start += character.length;
+    }
+  }
+
+  #has(text: string, unspaced: 'each' | 'pairs' = 'each'): boolean {
+    const key = `${unspaced} ${text}`;
+    let has = this.#known.get(key);
+    if (has === undefined) {
+      has = wordsOf(text, unspaced).some((word) => this.#terms.has(word));
+      this.#known.set(key, has);
+    }
+    return has;
+  }
 }
 
-function inWord(token: string, terms: ReadonlySet<string>): Range[] {
-  const has = (text: string) => wordsOf(text).some((word) => terms.has(word));
-  if (!has(token)) return [];
-  const ranges: Range[] = [];
-  let start = 0;
-  for (const joint of [...token.matchAll(JOINT), null]) {
-    const end = joint?.index ?? token.length;
-    if (end > start && has(token.slice(start, end))) ranges.push({ start, end });
-    start = end + (joint?.[0].length ?? 0);
-  }
-  return ranges.length > 0 ? ranges : [{ start: 0, end: token.length }];
-}
-
-/** Characters that are a word of the query, or a pair with their neighbour that is one. */
-function inUnspaced(token: string, terms: ReadonlySet<string>): Range[] {
-  const ranges: Range[] = [];
-  const characters = [...token];
-  let start = 0;
-  for (const [at, character] of characters.entries()) {
-    const next = characters[at + 1] ?? '';
-    const isPair = next !== '' && wordsOf(character + next, 'pairs').some((word) => terms.has(word));
-    const isWord = wordsOf(character).some((word) => terms.has(word));
-    if (isPair || isWord) ranges.push({ start, end: start + character.length + (isPair ? next.length : 0) });
-    start += character.length;
-  }
-  return ranges;
-}
-
-function excerptsOf({ item, member, text }: SearchedPart, matches: readonly Range[], most: number): Highlight[] {
+function excerptsOf(
+  { item, member, text }: SearchedPart,
+  matches: Iterator<Range, undefined>,
+  most: number,
+): Highlight[] {
   const highlights: Highlight[] = [];
-  let rest = [...matches];
+  let match = matches.next().value;
   do {
-    const [first] = rest;
-    const start = first === undefined ? 0 : startOfExcerpt(text, first.start);
-    const end = Math.max(first?.end ?? 0, endOfExcerpt(text, start + EXCERPT));
-    const within = rest.filter((range) => range.end <= end);
-    rest = rest.slice(Math.max(1, within.length));
+    const start = match === undefined ? 0 : startOfExcerpt(text, match.start);
+    const end = Math.max(match?.end ?? 0, endOfExcerpt(text, start + EXCERPT));
     const parts: { text: string; is_match: boolean }[] = [];
     let at = start;
     const add = (to: number, isMatch: boolean): void => {
       if (to > at) parts.push({ text: text.slice(at, to), is_match: isMatch });
       at = Math.max(at, to);
     };
-    for (const range of within) {
-      add(range.start, false);
-      add(range.end, true);
+    for (; match !== undefined && match.end <= end; match = matches.next().value) {
+      add(match.start, false);
+      add(match.end, true);
     }
     add(end, false);
     highlights.push({ content_index: item, member, offset: start, parts });
-  } while (rest.length > 0 && highlights.length < most);
+  } while (match !== undefined && highlights.length < most);
   return highlights;
 }
 

@@ -16,24 +16,16 @@ import {
   openMessageFile,
   writeChanges,
 } from './message-file.ts';
+import { BestResults, compareResults, type ResultKey } from './result-order.ts';
 
 /** Words that are joined by signs, as `Wi-Fi`: the first of its words is the whole. */
 const COMPOUND = /[\p{L}\p{N}][-.&‐‑][\p{L}\p{N}]/u;
 /** Different words of a query that count. */
 const MAX_WORDS = 16;
-/** Postings that a query reads; the words of a longer query are refused. About 0.2 s. */
+/** Postings after which a query looks up no further words, but is refused: some 2 s. */
 const MAX_POSTINGS = 5_000_000;
 
 export const SORTS = ['relevance', 'newest'] as const;
-
-/** The place of a result in the order: equal in every process that has the same events. */
-export interface ResultKey {
-  /** 0 in a list of the newest. */
-  readonly score: number;
-  readonly atMs: number;
-  readonly sequence: number;
-  readonly channelId: string;
-}
 
 export interface MessageQuestion {
   readonly query: string;
@@ -197,8 +189,9 @@ class MessageQuery {
         const key = keyOf(row);
         if (after === null || compareResults(after, key) < 0) best.add(key);
       }
-      const hits = best.results.slice(offset, offset + limit);
-      const hasNext = best.results.length > offset + limit;
+      const { results } = best;
+      const hits = results.slice(offset, offset + limit);
+      const hasNext = results.length > offset + limit;
       const total = groups.length === 0 ? 0 : matches.length;
       return { total, hits, hasNext, upToMs: this.#upToMs, terms: this.#termTexts(), channelIds: this.#channels() };
     } finally {
@@ -284,36 +277,4 @@ function groupsOf(query: string): Group[] {
     groups.push({ words, needed: COMPOUND.test(chunk) ? Math.max(1, words.length - 1) : words.length });
   }
   return groups;
-}
-
-/** The better result first; results are never equal. */
-function compareResults(one: ResultKey, other: ResultKey): number {
-  return (
-    other.score - one.score ||
-    other.atMs - one.atMs ||
-    other.sequence - one.sequence ||
-    (one.channelId < other.channelId ? -1 : one.channelId > other.channelId ? 1 : 0)
-  );
-}
-
-class BestResults {
-  readonly results: ResultKey[] = [];
-  readonly #limit: number;
-
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
-
-  add(key: ResultKey): void {
-    const last = this.results.at(-1);
-    if (last !== undefined && this.results.length === this.#limit && compareResults(last, key) < 0) return;
-    let [low, high] = [0, this.results.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (compareResults(this.results[middle]!, key) < 0) low = middle + 1;
-      else high = middle;
-    }
-    this.results.splice(low, 0, key);
-    if (this.results.length > this.#limit) this.results.pop();
-  }
 }

@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers/promises';
+
 import { z } from 'zod';
 
 import type { ChannelSequence } from '#libs/kernel/event.ts';
@@ -26,13 +28,16 @@ import { interactionSchema } from '../interaction/interaction.schemas.ts';
 import { readerOf } from '../interaction/reads/present.ts';
 
 import { highlightsOf } from './highlights.ts';
-import { type FoundMessages, type ResultKey, SORTS } from './message-index.ts';
+import { type FoundMessages, SORTS } from './message-index.ts';
 import type { ChannelHead, MessageSearch } from './message-search.ts';
 import { isSearchedRole, MAX_TEXT } from './message-text.ts';
+import type { ResultKey } from './result-order.ts';
 
 /** Results before a page without a cursor. */
 const MAX_OFFSET = 10_000;
 const CHANNELS_AT_A_TIME = 100;
+/** Processor time of results before other work of the process gets its turn. */
+const MAX_TURN_MS = 10;
 
 const searchQuery = z.object({
   q: text({
@@ -125,11 +130,22 @@ export function searchRoutes(app: HttpApp, parts: SearchParts): void {
       const found = await admittedMessages(parts, principal, heads, (of) =>
         messages.search(principal.organizationId, of, question),
       );
-      const items = await Promise.all(found.hits.map((hit) => itemOf(channels, principal, hit, found, query.sort)));
+      const documents = await Promise.all(found.hits.map((hit) => documentOf(channels, principal, hit)));
+      const items: Buffer[] = [];
+      let begunAt = performance.now();
+      for (const [index, document] of documents.entries()) {
+        const hit = found.hits[index];
+        const item = hit === undefined || document === null ? null : itemOf(document, hit, found, query.sort);
+        if (item !== null) items.push(item);
+        // A hundred long messages take seconds, in which other requests are served.
+        if (performance.now() - begunAt < MAX_TURN_MS) continue;
+        await setImmediate();
+        begunAt = performance.now();
+      }
       const last = found.hits.at(-1);
       return sendPage(
         reply,
-        items.filter((item) => item !== null),
+        items,
         page.meta({ ...found, last: last === undefined ? null : cursorOf(last, found.upToMs) }),
       );
     },
@@ -183,18 +199,23 @@ async function refusedOf(access: SearchParts['access'], principal: Principal, ch
   return refused;
 }
 
-/** Null for a message that was deleted, or no longer has the words, since it was found. */
-async function itemOf(
+function documentOf(
   { queries }: Channels,
   principal: Principal,
-  { channelId, sequence, score }: ResultKey,
-  { terms }: FoundMessages,
-  sort: (typeof SORTS)[number],
+  { channelId, sequence }: ResultKey,
 ): Promise<Buffer | null> {
   const ref = { channelId, sequence: sequence as ChannelSequence };
   const audience = { reader: readerOf(principal), includeIncomplete: false };
-  const document = await queries.interaction(principal.organizationId, ref, audience);
-  if (document === null) return null;
+  return queries.interaction(principal.organizationId, ref, audience);
+}
+
+/** Null for a message that was deleted, or no longer has the words, since it was found. */
+function itemOf(
+  document: Buffer,
+  { score }: ResultKey,
+  { terms }: FoundMessages,
+  sort: (typeof SORTS)[number],
+): Buffer | null {
   const shown = JSON.parse(document.toString()) as { readonly content: unknown; readonly content_role: unknown };
   const highlights = isSearchedRole(shown.content_role) ? highlightsOf(shown.content, new Set(terms)) : null;
   if (highlights === null) return null;

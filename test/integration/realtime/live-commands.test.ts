@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import type { LiveCommand, LiveCommandOutcome } from '#libs/features/realtime/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
@@ -340,6 +340,20 @@ describe('typing', () => {
       ['typing:last', true],
     ]);
     topic.stop();
+  });
+
+  it('is followed for as many writers of a channel as are shown', async () => {
+    const own = await newChannel();
+    for (let n = 0; n <= 64; n++) await run(own, { type: 'typing', data: { agent_id: `agent-${n}` } });
+    const calls = vi.spyOn(api.stores.platform.redis, 'call');
+    for (const id of ['agent-0', 'agent-64']) {
+      const post = { ...said('x'), participant: { type: 'agent', agent_id: id } };
+      await call('POST', `/api/v1/channels/${own.channelId}/interactions`, post);
+    }
+    await eventually(async () => expect((await valuesOf(own)).map(({ key }) => key)).not.toContain('typing:agent-64'));
+    const ended = calls.mock.calls.flatMap(([some]) => some.filter(({ name }) => name === 'parley_ephemeral_end_v2'));
+    calls.mockRestore();
+    expect(ended.map(({ args }) => args[0])).toEqual(['agent-64']);
   });
 });
 

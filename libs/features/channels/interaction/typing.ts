@@ -32,7 +32,7 @@ interface Writer {
   readonly id: string;
 }
 
-/** The writers of a channel that type to this process, until the last of them has expired or posted. */
+/** The last {@link MAX_TYPING} writers of a channel that typed to this process, until the last of them has expired or posted. */
 interface Watched {
   readonly writers: Map<string, Writer>;
   /** Posts to the channel are received. */
@@ -97,7 +97,11 @@ export class Typing implements LiveValues {
   #watch(organizationId: EntityId, channelId: EntityId, writer: Writer): Promise<void> {
     const topic = channelTopic(organizationId, channelId);
     const watched = this.#watched.get(topic) ?? this.#follow(organizationId, channelId, topic);
-    watched.writers.set(writer.id, writer);
+    const { writers } = watched;
+    // Moves a writer that types again to the end. Redis shows no more either, and ids of agents are any text.
+    writers.delete(writer.id);
+    writers.set(writer.id, writer);
+    if (writers.size > MAX_TYPING) writers.delete(String(writers.keys().next().value));
     clearTimeout(watched.expiry);
     watched.expiry = setTimeout(watched.stop, TYPING_TTL_MS).unref();
     return within(SUBSCRIBE_TIMEOUT_MS, watched.listening, () => storeUnavailable('redis'));

@@ -16,6 +16,8 @@ export const FRAME_FLAG = {
   last: 16,
   /** An event after which earlier frames are no longer sent as they were: the log has what remains of them. */
   erases: 32,
+  /** An event that ends a text that was published while it was written: it must not overtake the text. */
+  endsText: 64,
 } as const;
 
 /** Type of the frames of events that this version does not know. */

@@ -8,6 +8,7 @@ import {
   type EventContent,
   eventFrame,
   type EventFrame,
+  FRAME_FLAG,
   joinLines,
   UNKNOWN_EVENT,
 } from '#libs/platform/live/index.ts';
@@ -160,7 +161,9 @@ export function publicationOfAppended<State, E extends DomainEvent>(
   if (projection.frames === undefined) return null;
   const lines: string[] = [];
   let length = 0;
+  let flags = 0;
   for (const frame of projection.frames(run)) {
+    flags |= frame.flags;
     length += frame.json.length;
     if (length > MAX_MESSAGE_CHARACTERS) {
       lines.push(encodeHead(sequenceOf(last)));
@@ -169,7 +172,8 @@ export function publicationOfAppended<State, E extends DomainEvent>(
     lines.push(encodeEvent(frame));
   }
   const topic = entityTopic(projection.category, run.organizationId, run.id);
-  return { topic, message: joinLines(lines), alsoOfDuplicates: true };
+  const followsEarlier = (flags & FRAME_FLAG.endsText) !== 0;
+  return { topic, message: joinLines(lines), alsoOfDuplicates: true, followsEarlier };
 }
 
 /** The sequence that the read model reflects now: the process that appended may have died before it published. */

@@ -44,6 +44,8 @@ export interface Publication {
   readonly message: string;
   /** Whether it is published also when all of the run had been applied before. Never after a gap. */
   readonly alsoOfDuplicates: boolean;
+  /** Never overtakes what was published to the topic before, as a reply may: Redis publishes it for any subscribers. */
+  readonly followsEarlier?: boolean;
 }
 
 /**
@@ -126,8 +128,8 @@ export class ReadModel {
   async apply(writes: readonly EntityWrite[]): Promise<ApplyOutcome[]> {
     const calls: FunctionCall[] = [];
     const positions: number[] = [];
-    const [only, ...others] = writes;
-    const own = others.length === 0 && only?.publication ? (this.#topics?.own(only.publication.topic) ?? null) : null;
+    const only = writes.length === 1 ? writes[0]?.publication : null;
+    const own = only && only.followsEarlier !== true ? (this.#topics?.own(only.topic) ?? null) : null;
     // Lists come first, because the revision of an entity implies that its list entries are written. One server executes
     // calls in the order of sending; in a cluster, the node of the list may be unavailable while the other is not.
     if (!this.#redis.isOneServer) {
@@ -143,7 +145,7 @@ export class ReadModel {
       throw error;
     });
     const outcomes = positions.map((at) => outcome(replies[at]));
-    if (own !== null && only?.publication && outcomes[0]?.isOwn === true) this.#publish(own, only.publication);
+    if (own !== null && only && outcomes[0]?.isOwn === true) this.#publish(own, only);
     return outcomes;
   }
 

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 
 import { streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { ReadModel, type ApplyOutcome } from '#libs/platform/readmodel/read-model.ts';
+import { ReadModel, type ApplyOutcome, type Publication } from '#libs/platform/readmodel/read-model.ts';
 import { connectRedis, type RedisClient, TopicSubscriptions, waitForRedis } from '#libs/platform/redis/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
@@ -57,9 +57,9 @@ async function subscribe(to: TopicSubscriptions): Promise<Recorder> {
   return recorder;
 }
 
-function applyNext(): Promise<ApplyOutcome[]> {
+function applyNext(more: Pick<Publication, 'followsEarlier'> = {}): Promise<ApplyOutcome[]> {
   const revision = streamRevision(next++);
-  const publication = { topic, message: `m${revision}`, alsoOfDuplicates: true };
+  const publication = { topic, message: `m${revision}`, alsoOfDuplicates: true, ...more };
   const revisionKey = topic.replace('topic', 'revision');
   return readModel.apply([{ revisionKey, first: revision, last: revision, operations: [], lists: [], publication }]);
 }
@@ -83,6 +83,19 @@ describe.skipIf(process.env['PARLEY_TEST_REDIS'] === 'cluster')('publications', 
     other.stop();
     await eventually(async () => expect(await applyNext()).toMatchObject([{ isOwn: true }]));
     await eventually(() => expect(own.received).toEqual(Array.from({ length: next }, (_, index) => `m${index}`)));
+  });
+
+  it('do not overtake a message that was published before, where they must follow it', async () => {
+    const own = await subscribeAlone();
+    const publish = () => redis.send(topic, (node) => node.spublish(topic, `before m${next}`));
+    const expected: string[] = [];
+    for (let pair = 0; pair < 30; pair++) {
+      expected.push(`before m${next}`, `m${next}`);
+      // Both are on their way together, the message first.
+      await Promise.all([publish(), applyNext({ followsEarlier: true })]);
+    }
+    await eventually(() => expect(own.received).toHaveLength(expected.length));
+    expect(own.received).toEqual(expected);
   });
 
   it('reach the only subscriber where that is another process', async () => {

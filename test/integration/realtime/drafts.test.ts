@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { type Drafts, interactionId } from '#libs/features/channels/index.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
@@ -142,6 +142,18 @@ describe('the text of an interaction while it is written', () => {
       expect(await keysIn(api.stores.platform.redis, `parley:drafts:*${channelId}*`)).toEqual([]);
     },
   );
+
+  it.each(['complete', 'fail'] as const)('is not overtaken by the event that ends it: %s', async (how) => {
+    const channelId = await newChannel();
+    const id = await begin(channelId);
+    const applied = vi.spyOn(api.stores.platform.readModel, 'apply');
+    await end(id, how);
+    const publications = applied.mock.calls.flatMap(([writes]) => writes.map(({ publication }) => publication));
+    applied.mockRestore();
+    expect(publications.filter((one) => one?.topic.includes(channelId))).toContainEqual(
+      expect.objectContaining({ followsEarlier: true }),
+    );
+  });
 
   it('is in no read and in no log, and expires', async () => {
     const channelId = await newChannel();

@@ -48,7 +48,11 @@ export function interactionFrame(
   // As in the fold: an event about a complete interaction changes nothing.
   if (open === undefined) return { type, json: 'null' };
   const after = changedOpen(open, event);
-  return { type, json: changedJson(after, event, owner), flags: flagsOf(after) };
+  return {
+    type,
+    json: changedJson(after, event, owner),
+    flags: flagsOf(after) | (after.complete ? FRAME_FLAG.endsText : 0),
+  };
 }
 
 /** The sender, if it is an identity that another principal has posted for. */

@@ -121,7 +121,11 @@ export class NodeTopics {
         return true;
       },
       miss() {
-        for (const { listening, handlers } of topic.subscribers) if (listening) handlers.onListening();
+        for (const { listening, handlers } of topic.subscribers) {
+          if (!listening) continue;
+          handlers.onInterrupted();
+          handlers.onListening();
+        }
       },
     };
   }

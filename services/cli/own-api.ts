@@ -2,6 +2,7 @@
 import { keyScope } from '#libs/features/keys/index.ts';
 import { ParleyClient, type RestClient } from '#libs/client/src/index.ts';
 import { VERSION } from '#libs/platform/config/index.ts';
+import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
 import { buildHttpServer, type HttpServer, type Principal } from '#libs/platform/http/index.ts';
 import { FIRST_ORGANIZATION } from '#services/first-organization.ts';
 import { startReactors } from '#services/worker/role.ts';
@@ -43,7 +44,6 @@ export async function serveOwn<T>(
 ): Promise<T> {
   if (needsOrganization) await organizationOf(session, {});
   const { platform, features } = session;
-  const worker = needsWorker && session.isAlone ? await startWorker(session) : null;
   const server = await buildHttpServer({
     routes: features.routes,
     authenticator: { authenticate: () => OPERATOR },
@@ -53,7 +53,9 @@ export async function serveOwn<T>(
     info: { title: 'Parley', version: VERSION },
   });
   const url = 'http://127.0.0.1';
+  let worker: RunningRole | undefined;
   try {
+    if (needsWorker && session.isAlone) worker = await startWorker(session);
     const client = new ParleyClient({ url, apiKey: 'operator', fetch: fetchFrom(server) });
     return await work({ client, rest: client.rest, url, defaultOrganization: FIRST_ORGANIZATION });
   } finally {
@@ -64,7 +66,7 @@ export async function serveOwn<T>(
   }
 }
 
-function startWorker({ platform, features }: Session) {
+function startWorker({ platform, features }: Session): Promise<RunningRole> {
   return startReactors({ platform, features, logChecked: Promise.resolve() }, features.reactors);
 }
 

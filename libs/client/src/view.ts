@@ -280,11 +280,12 @@ export class ChannelView {
     timeline.beginOlder();
     let page: Page | null = null;
     try {
-      for (;;) {
-        page = await this.#parts.page(this.#size, before);
-        if (page.meta.sequence >= position) break;
-        // The read models of this server lag: the events in between would be lost.
-        await pause(pauseMs(1, this.#backoff));
+      for (let attempt = 1; page === null; attempt += 1) {
+        const found = await this.#parts.page(this.#size, before);
+        // Else the read models of this server lag: the events in between would be lost.
+        if (found.meta.sequence >= position) page = found;
+        else await pause(pauseMs(attempt, this.#backoff));
+        if (this.#state.state === 'closed' || timeline !== this.#timeline) break;
       }
     } finally {
       timeline.endOlder(page, this.#userId);

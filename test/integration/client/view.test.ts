@@ -90,6 +90,27 @@ describe('an opened channel', { timeout: 120_000 }, () => {
     await view.older();
   });
 
+  it('stops asking a server that lags for older ones when it is closed', async () => {
+    for (const text of ['one', 'two', 'three']) await post(text);
+    let asked = 0;
+    const lagging = async (input: string | Request | URL): Promise<Response> => {
+      const request = new Request(input);
+      const response = await fetch(request);
+      if (!request.url.includes('before_sequence')) return response;
+      asked += 1;
+      const page = (await response.json()) as { meta: object };
+      return Response.json({ ...page, meta: { ...page.meta, sequence: 1 } });
+    };
+    const view = open({ fetch: lagging }, 2);
+    view.subscribe(() => undefined);
+    await live(view);
+    const older = view.older();
+    await eventually(() => expect(asked).toBeGreaterThan(2));
+    view.close();
+    await older;
+    expect(texts(view.getSnapshot())).toEqual(['two', 'three']);
+  });
+
   it('is the same snapshot until something changes, and then shares what did not', async () => {
     await post('one');
     const view = open();

@@ -25,7 +25,7 @@ import {
   type ReadModelName,
 } from '#libs/platform/readmodel/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
-import { PROJECTIONS } from '#services/features.ts';
+import { composeReadModels, PROJECTIONS } from '#services/features.ts';
 import { observePosition } from '#services/health.ts';
 import type { RoleContext } from '#services/role.ts';
 
@@ -43,10 +43,9 @@ const GO_BACK_MS = 60_000;
  * Applies the events of the log to the read models that no other process has applied. With Kafka, the projectors of all
  * processes divide its partitions among them.
  */
-export async function start({ platform, features, logChecked }: RoleContext, config: Config): Promise<RunningRole> {
+export async function start({ platform, logChecked }: RoleContext, config: Config): Promise<RunningRole> {
   const { feed, redis, log } = platform;
-  // The projector of the commands of this process: it knows which events they apply.
-  const { projector, state } = features;
+  const { projector, state } = composeReadModels(platform);
   const kafka =
     config.kafkaBrokers.length > 0 && config.projectorFeed === 'kafka'
       ? new KafkaConnection(kafkaOptionsOf(config, log))

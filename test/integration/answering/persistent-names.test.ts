@@ -54,6 +54,7 @@ describe('persistent names of answering', () => {
       'media',
       'organization',
       'promptbudget',
+      'read_marker',
       'report',
       'run',
       'runlane',

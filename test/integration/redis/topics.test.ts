@@ -190,5 +190,6 @@ describe('subscriptions to topics', () => {
 
 async function shardChannels(): Promise<unknown[]> {
   const reply = await server.command('PUBSUB', 'SHARDCHANNELS');
-  return Array.isArray(reply) ? reply : ['no answer'];
+  // Without the topic by which a connection knows that it is open: it stays.
+  return Array.isArray(reply) ? reply.filter((name) => String(name).startsWith('topic{')) : ['no answer'];
 }

@@ -106,7 +106,8 @@ export function meaningOf(names = ''): number {
   const words = names.split(/\s+/);
   const meaning = words.length > 1 ? words.reduce((all, word) => all | meaningOf(word), 0) : meaningOfName(names);
   if (known.size >= MAX_KNOWN) known.clear();
-  if (names.length < 500) known.set(names, meaning);
+  // A copy: a part of a page keeps all of the page in memory.
+  if (names.length < 500) known.set(Buffer.from(names).toString(), meaning);
   return meaning;
 }
 

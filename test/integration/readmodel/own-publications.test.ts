@@ -6,6 +6,7 @@ import { newId } from '#libs/kernel/ids.ts';
 import { ReadModel, type ApplyOutcome, type Publication } from '#libs/platform/readmodel/read-model.ts';
 import { connectRedis, type RedisClient, TopicSubscriptions, waitForRedis } from '#libs/platform/redis/index.ts';
 import { eventually } from '#test/support/eventually.ts';
+import { startTestRedisPair } from '#test/support/redis-pair.ts';
 import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
 
 let server: TestRedis;
@@ -102,6 +103,26 @@ describe.skipIf(process.env['PARLEY_TEST_REDIS'] === 'cluster')('publications', 
     const other = await subscribe(others);
     await applyNext();
     await eventually(() => expect(other.received).toEqual(['m0']));
+  });
+
+  it('reach a process that a failover has left at the demoted master, which is a replica now', async () => {
+    const pair = await startTestRedisPair();
+    const idle = connectRedis(pair.url);
+    await waitForRedis(idle, 5_000);
+    others = new TopicSubscriptions(idle);
+    const other = await subscribe(others);
+    await pair.failover();
+    const info = async () => String(await pair.command('INFO', 'replication'));
+    await eventually(async () => expect(await info()).toContain('state=online'));
+    const current = connectRedis(pair.url);
+    await waitForRedis(current, 5_000);
+    topics = new TopicSubscriptions(current);
+    readModel = new ReadModel(current, topics);
+    await subscribeAlone();
+    await applyNext();
+    await eventually(() => expect(other.received).toEqual(['m0']));
+    for (const client of [idle, current]) client.close();
+    await pair.stop();
   });
 
   it('reach a process that subscribes when this one has left the topic, also while the write is on its way', async () => {

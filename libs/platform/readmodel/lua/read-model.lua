@@ -62,10 +62,15 @@ local function apply(keys, args)
   return { 1, last }
 end
 
--- Whether the connection that subscribes to `witness` is the only subscriber of the topic: it subscribes to both.
+-- Whether the connection that subscribes to `witness` is the only subscriber of the topic: it subscribes to both. False
+-- with replicas, which publish what their master publishes: a master that was demoted keeps its subscribers.
 local function is_alone(topic, witness)
   local counts = redis.pcall('PUBSUB', 'SHARDNUMSUB', topic, witness)
-  return counts[2] == 1 and counts[4] == 1
+  if counts[2] ~= 1 or counts[4] ~= 1 then
+    return false
+  end
+  local replication = redis.pcall('INFO', 'replication')
+  return type(replication) == 'string' and string.find(replication, 'connected_slaves:0', 1, true) ~= nil
 end
 
 --[[

@@ -21,8 +21,9 @@ export function pauseMs(
   return Math.round(random() * Math.min(maxMs, firstMs * 2 ** Math.min(attempt - 1, 30)));
 }
 
-/** Resolves after the time, or when the signal aborts. */
+/** Resolves after the time, or when the signal aborts; at once if it has. */
 export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted === true) return;
   await new Promise<void>((resolve) => {
     const timer = setTimeout(done, ms);
     function done(): void {

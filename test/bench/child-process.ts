@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
+import { DEFAULT_NODE_FLAGS } from '#libs/platform/config/node-flags.ts';
+
 const ROOT = join(import.meta.dirname, '../..');
 
 export interface Child {
@@ -78,9 +80,7 @@ export interface Parley {
 }
 
 /** The flags of `npm start`, see infra/set-up/start.mjs. */
-export const NODE_FLAGS: readonly string[] = (
-  process.env['PARLEY_NODE_FLAGS'] ?? '--max-semi-space-size=64 --single-threaded-gc'
-)
+export const NODE_FLAGS: readonly string[] = (process.env['PARLEY_NODE_FLAGS'] ?? DEFAULT_NODE_FLAGS)
   .split(/\s+/)
   .filter(Boolean);
 

@@ -101,7 +101,8 @@ export class LiveCommands {
       const known = [...this.#types.keys()].join(', ');
       throw new HttpError(422, 'unknown_command', `There is no command of this type; there are: ${known}`);
     }
-    if (!grant.scopes.includes('write')) throw new HttpError(403, 'forbidden', 'The API key lacks the scope write');
+    if (!grant.scopes.includes('write'))
+      throw new HttpError(403, 'forbidden', 'The ticket, token or API key lacks the scope write');
     const request = requestOf(type, grant, command, session);
     if (!type.isDurable) {
       // The session's knowledge suffices: only durable commands are decided on the log.

@@ -78,7 +78,8 @@ export function keyOf({ socket, headers: { authorization: header } }: IncomingMe
 
 /** @throws HttpError 403 if the principal lacks the scope */
 export function requireScope(principal: Principal, required: string): void {
-  if (!principal.scopes.has(required)) throw forbidden(`The API key lacks the scope ${required}`, 'missing_scope');
+  if (!principal.scopes.has(required))
+    throw forbidden(`The API key or token lacks the scope ${required}`, 'missing_scope');
 }
 
 /** @throws HttpError 403 */

@@ -207,7 +207,7 @@ describe('a command', () => {
 
   it('needs the scope write', async () => {
     const own = await newChannel();
-    const refused = { ok: false, code: 'forbidden', detail: 'The API key lacks the scope write' };
+    const refused = { ok: false, code: 'forbidden', detail: 'The ticket, token or API key lacks the scope write' };
     for (const type of ['interaction.post', 'typing', 'reaction.add']) {
       expect(await run({ ...own, scopes: ['read', 'admin'] }, { type, data: said('x') })).toEqual(refused);
     }

@@ -28,6 +28,7 @@ export function readTokens(html: string, parser: HtmlParser): void {
 }
 
 const SPACE = /[\t\n\f\r ]+/y;
+const LETTER = /[a-z]/i;
 /** Elements whose text has no entities. */
 const RAW_TEXT = new Set('iframe noembed noframes plaintext script style xmp'.split(' '));
 
@@ -121,6 +122,8 @@ class Tokens implements TokenizerCallbacks {
 
   ontext(start: number, end: number): void {
     if (this.#noscript !== null) return;
+    // The page ends within a tag. The tokenizer passes on the name if a script, style or title may begin so.
+    if (end === this.#html.length && this.#html[start - 1] === '<' && LETTER.test(this.#html[start] ?? '')) return;
     const text = this.#html.slice(start, end);
     this.#text += !this.#isRawText && text.includes('&') ? decodeHTML(text) : text;
   }

@@ -13,7 +13,13 @@ interface StandardNode {
   readonly content?: StandardNode;
 }
 
-const attributes = (list: StandardNode['attrs'] = []) => list.map(({ name, value }) => ` ${name}=${value}`).join('');
+/** Attributes that the pages below have; a tag without an end makes others of what follows, which are not read. */
+const READ = new Set(['class', 'href', 'colspan', 'color', 'id', 'lang']);
+const attributes = (list: StandardNode['attrs'] = []) =>
+  list
+    .filter(({ name }) => READ.has(name))
+    .map(({ name, value }) => ` ${name}=${value}`)
+    .join('');
 
 /** Elements and texts, without comments: `<p class=x>(text)`. */
 function outline(node: StandardNode): string {
@@ -73,9 +79,11 @@ it('constructs the tree that parse5 constructs from its own tokens', () => {
       '<p id="&not;&notit;&not=&ampx" lang=&lt>',
     ),
   );
+  // The page was cut within a tag.
+  const end = fc.constantFrom('', '<s', '<ti', '<x', '<xmp', '<b', '</s', '<p a', '<');
   fc.assert(
-    fc.property(fc.array(part, { maxLength: 40 }), (parts) => {
-      const html = parts.join('');
+    fc.property(fc.array(part, { maxLength: 40 }), end, (parts, rest) => {
+      const html = parts.join('') + rest;
       expect(outlineOf(parseHtml(html).document)).toBe(outline(parse(html) as StandardNode));
     }),
     { numRuns: 2_000 },

@@ -81,7 +81,7 @@ describe('the chat page', { timeout: 180_000 }, () => {
     if (folder !== undefined) await page.screenshot({ path: join(folder, `${name}.png`) });
   };
 
-  it('goes on in the middle of an answer after a reload, and in a second tab', async () => {
+  it('continues an answer that is being written after a reload, and in a second tab', async () => {
     const page = await open();
     await ask(page, 'Where is it?');
     for (let count = 0; count < 3; count += 1) await write();

@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import { describe, expect, test } from 'vitest';
 import type { LogSource } from '../log/event-log.ts';
@@ -81,7 +81,7 @@ function plan(readSource: LogSource, from: ReadPlan['from'], filter?: FilterOpti
 }
 
 async function turns(count: number): Promise<void> {
-  for (let i = 0; i < count; i++) await nextTurn();
+  for (let i = 0; i < count; i++) await nextIteration();
 }
 
 const tenths: FilterOptions = { matches: (event) => event.type === 'tenth', checkpointInterval: 25 };

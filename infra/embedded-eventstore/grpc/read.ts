@@ -3,7 +3,7 @@
 // client costs no memory.
 import type { ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
 import { randomUUID } from 'node:crypto';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import { logSource, type Direction, type EventLog, type LogSource } from '../log/event-log.ts';
 import type { StoredEvent } from '../log/stored-event.ts';
 import { invalidArgument, streamDeleted } from './errors.ts';
@@ -96,7 +96,7 @@ async function readPages(log: EventLog, plan: ReadPlan, count: number, out: Outg
       if (!out.write(plan.encode(event))) await out.ready();
     }
     if (page.next === undefined || left === 0 || out.isClosed) break;
-    await nextTurn();
+    await nextIteration();
     page = source.page(page.next, direction, plan.filter ? PAGE_SIZE : Math.min(PAGE_SIZE, left));
   }
   if (stream === undefined || out.isClosed || !sendsPositions) return;
@@ -130,7 +130,7 @@ export async function subscribe({ source, filter, from, encode }: ReadPlan, out:
       }
       if (page.next !== undefined) {
         next = page.next;
-        await nextTurn();
+        await nextIteration();
         continue;
       }
       if (!isCaughtUp) {

@@ -1,6 +1,6 @@
 // The single writer. Writes that arrive during a flush share the next commit
 // (group commit), so a slower disk makes larger groups.
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import { LogWriteError, type Commit, type WriteOutcome } from './event-log.ts';
 import { CommitDraft, RecentIds, type Change, type LogEnd } from './commit-draft.ts';
 import type { Storage } from './storage.ts';
@@ -51,12 +51,12 @@ export class LogWriter {
   async close(): Promise<void> {
     this.#closed = true;
     await this.#running;
-    await nextTurn();
+    await nextIteration();
   }
 
   async #run(): Promise<void> {
     // Writes of the same iteration of the event loop share the commit.
-    await nextTurn();
+    await nextIteration();
     while (this.#waiting.length > 0) await this.#commit(this.#take());
     this.#running = undefined;
   }

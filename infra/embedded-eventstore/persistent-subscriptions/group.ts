@@ -1,6 +1,6 @@
 // A consumer group: reads its source while its consumers have room, delivers,
 // retries, parks, and stores a checkpoint of the handled events.
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import { createFilter, type EventFilter } from '../grpc/filter.ts';
 import { logSource, type EventLog, type LogSource } from '../log/event-log.ts';
 import type { StoredEvent } from '../log/stored-event.ts';
@@ -211,7 +211,7 @@ export class Group {
         this.#deliver();
         this.isLive = next === undefined;
         if (this.isLive) return;
-        await nextTurn();
+        await nextIteration();
       }
     } finally {
       // In the same turn as the last read of the source: a commit in between would be missed.

@@ -61,13 +61,8 @@ export class ParleyClient {
     return `${base}/api/v1/channels/${encodeURIComponent(channelId)}/websocket`;
   }
 
-  async #fetchTicket(id: string, signal: AbortSignal): Promise<Ticket> {
-    const { data, error, response } = await this.rest.POST('/api/v1/channels/{id}/websocket_ticket', {
-      params: { path: { id } },
-      signal,
-    });
-    if (data === undefined) throw refusalOf(response, error);
-    return data;
+  #fetchTicket(id: string, signal: AbortSignal): Promise<Ticket> {
+    return dataOf(this.rest.POST('/api/v1/channels/{id}/websocket_ticket', { params: { path: { id } }, signal }));
   }
 }
 
@@ -100,27 +95,22 @@ export class ChannelHandle {
     return new ChannelView(
       {
         subscribe: (subscribing) => this.subscribe(subscribing),
-        page: async (size, before, signal) => {
+        page: (size, before, signal) => {
           const query = {
             size,
             include_incomplete: true,
             include_reactors: true,
             ...(before !== null && { before_sequence: before }),
           };
-          const params = { path, query };
-          const { data, error, response } = await rest.GET('/api/v1/channels/{id}/interactions', {
-            params,
-            ...(signal && { signal }),
-          });
-          if (data === undefined) throw refusalOf(response, error);
-          return data;
+          const request = { params: { path, query }, ...(signal && { signal }) };
+          return dataOf(rest.GET('/api/v1/channels/{id}/interactions', request));
         },
         channel: async (signal) => {
-          const { data, error, response } = await rest.GET('/api/v1/channels/{id}', { params: { path }, signal });
-          if (data === undefined) throw refusalOf(response, error);
+          const call = rest.GET('/api/v1/channels/{id}', { params: { path }, signal });
+          const channel = await dataOf(call);
           // The revision of its last change; a proxy that compresses makes it weak: W/"12".
-          const revision = /\d+/.exec(response.headers.get('etag') ?? '');
-          return [data, revision === null ? 0 : Number(revision[0]) + 1];
+          const revision = /\d+/.exec((await call).response.headers.get('etag') ?? '');
+          return [channel, revision === null ? 0 : Number(revision[0]) + 1];
         },
       },
       options,
@@ -133,29 +123,32 @@ export class ChannelHandle {
    * @param sequence of the last event that the user has seen
    * @throws ApiError
    */
-  async markRead(sequence: number): Promise<ReadMarker> {
+  markRead(sequence: number): Promise<ReadMarker> {
     const params = { path: { id: this.id } };
-    const { data, error, response } = await this.#rest.PUT('/api/v1/channels/{id}/read_marker', {
-      params,
-      body: { sequence },
-    });
-    if (data === undefined) throw refusalOf(response, error);
-    return data;
+    return dataOf(this.#rest.PUT('/api/v1/channels/{id}/read_marker', { params, body: { sequence } }));
   }
 
   /** How far the calling user has read, and the number of messages after that. @throws ApiError */
-  async readMarker(): Promise<ReadMarker> {
-    const params = { path: { id: this.id } };
-    const { data, error, response } = await this.#rest.GET('/api/v1/channels/{id}/read_marker', { params });
-    if (data === undefined) throw refusalOf(response, error);
-    return data;
+  readMarker(): Promise<ReadMarker> {
+    return dataOf(this.#rest.GET('/api/v1/channels/{id}/read_marker', { params: { path: { id: this.id } } }));
   }
 
   /** How far each user that takes part has read. @throws ApiError */
   async readMarkers(): Promise<readonly ParticipantReadMarker[]> {
     const params = { path: { id: this.id } };
-    const { data, error, response } = await this.#rest.GET('/api/v1/channels/{id}/read_markers', { params });
-    if (data === undefined) throw refusalOf(response, error);
-    return data.items;
+    return (await dataOf(this.#rest.GET('/api/v1/channels/{id}/read_markers', { params }))).items;
   }
+}
+
+interface Answer<T> {
+  readonly data?: T;
+  readonly error?: unknown;
+  readonly response: Response;
+}
+
+/** @throws ApiError if the call is refused */
+async function dataOf<T>(call: Promise<Answer<T>>): Promise<T> {
+  const { data, error, response } = await call;
+  if (data === undefined) throw refusalOf(response, error);
+  return data;
 }

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 
 import type { DomainEvent, StreamEvent } from '#libs/kernel/event.ts';
 import { StreamGone } from '#libs/kernel/faults.ts';
@@ -91,7 +91,7 @@ export class EntityStream<State, E extends DomainEvent> {
 
   /** In the next iteration of the event loop: this one sends the append. Undefined after an error, which applying throws again. */
   async #prepare(run: AppendedRun<State, E>): Promise<EntityWrite | undefined> {
-    await nextTurn();
+    await nextIteration();
     try {
       return writeOfAppended(this.#projection, run);
     } catch {

@@ -274,7 +274,7 @@ describe('an opened channel', { timeout: 120_000 }, () => {
     });
   });
 
-  it('goes on with another token when its token has expired', async () => {
+  it('continues with another token when its token has expired', async () => {
     let asked = 0;
     const token = () => {
       asked += 1;

@@ -37,7 +37,7 @@ import type { ResultKey } from './result-order.ts';
 const MAX_OFFSET = 10_000;
 const CHANNELS_AT_A_TIME = 100;
 /** Processor time of results before other work of the process gets its turn. */
-const MAX_TURN_MS = 10;
+const MAX_BUSY_MS = 10;
 
 const searchQuery = z.object({
   q: text({
@@ -138,7 +138,7 @@ export function searchRoutes(app: HttpApp, parts: SearchParts): void {
         const item = hit === undefined || document === null ? null : itemOf(document, hit, found, query.sort);
         if (item !== null) items.push(item);
         // A hundred long messages take seconds, in which other requests are served.
-        if (performance.now() - begunAt < MAX_TURN_MS) continue;
+        if (performance.now() - begunAt < MAX_BUSY_MS) continue;
         await setImmediate();
         begunAt = performance.now();
       }

@@ -20,6 +20,7 @@ export default defineConfig({
     ],
     globals: false,
     globalSetup: 'test/support/stores/global-setup.ts',
+    setupFiles: ['test/support/seed.ts'],
     // Processes, not threads: tests change environment variables, signal handlers and flags of the process.
     pool: 'forks',
     // A worker runs many files and keeps the modules that they import: loading those for each file took a tenth of

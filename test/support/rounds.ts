@@ -1,6 +1,6 @@
 /**
  * Length of randomized tests. `PARLEY_TEST_ROUNDS` multiplies their rounds: 1 in `npm test`, 2 in `.ci/run`, 10 in
- * `npm run test:nightly`. Seeds differ from run to run, so each run covers other cases.
+ * `npm run test:nightly`. `seed.ts` chooses the cases.
  */
 import { z } from 'zod';
 

@@ -110,6 +110,14 @@ describe('the text of a model', () => {
       'See `https://evil.example/?q=1` or `https://evil.example`.',
     ],
     ['an address without a scheme', 'See www.evil.example/x.', 'See `www.evil.example/x`.'],
+    [
+      'an address after an e-mail address',
+      'See a@b.io-https://evil.example/?q=1.',
+      'See a@`b.io-https://evil.example/?q=1`.',
+    ],
+    ['an address with tags within', 'See http<b>:</b>//evil.example/x', 'See `http://evil.example/x`'],
+    ['an address with a citation within', 'See http[9]://evil.example/x', 'See http ://evil.example/x'],
+    ['an address with an image within', 'See w![w](x)w.evil.example/x', 'See `www.evil.example/x`'],
   ])('holds no %s', (_what, text, markdown) => {
     expect(cleaned(text).markdown).toBe(markdown);
   });

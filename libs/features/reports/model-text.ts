@@ -3,7 +3,7 @@
  * HTML, images, definitions, or links of others. What is cleaned is the tree that a reader of Markdown sees, and the text is
  * written anew from it, so nothing is left open at its end.
  */
-import type { PhrasingContent, RootContent, Text } from 'mdast';
+import type { Link, PhrasingContent, RootContent, Text } from 'mdast';
 import { fromMarkdown } from 'mdast-util-from-markdown';
 import { gfmFromMarkdown, gfmToMarkdown } from 'mdast-util-gfm';
 import { toMarkdown } from 'mdast-util-to-markdown';
@@ -36,8 +36,8 @@ const PLAIN_TAG = /^<\/?(?:b|i|u|s|em|strong|sup|sub|small|mark|span|p|div|cente
 const LINE_BREAK = /^<br\s*\/?>$/i;
 const COMMENT = /^<!--[^]*-->$/;
 const NUMBERS = /^[\d\s,;–-]+$/;
-/** Texts that readers of Markdown make links of, although they are not marked. */
-const ADDRESS = /(?:[a-z][a-z\d+.-]*:\/\/|www\.)[^\s<>"'`)\]]*/i;
+/** Texts that readers of Markdown make links of, although they are not marked. Punctuation at the end is the sentence's. */
+const ADDRESS = /(?:[a-z][a-z\d+.-]*:\/\/|www\.)(?:[^\s<>"'`)\]]*[^\s<>"'`)\].,:;?!*_~])?/i;
 const MAX_DEPTH = 6;
 
 export function cleanText({ text, sources, isCut }: ModelText): CleanText {
@@ -116,7 +116,9 @@ class Cleaner {
           },
         ];
       case 'html':
-        return COMMENT.test(node.value) ? [] : [{ type: 'paragraph', children: withoutAddresses(node.value) }];
+        return COMMENT.test(node.value)
+          ? []
+          : [{ type: 'paragraph', children: withoutAddresses(textNode(node.value)) }];
       case 'code':
         return [{ ...node, meta: null }];
       case 'thematicBreak':
@@ -139,7 +141,6 @@ class Cleaner {
   #plainNode(node: PhrasingContent): PhrasingContent[] {
     switch (node.type) {
       case 'text':
-        return withoutAddresses(node.value);
       case 'inlineCode':
       case 'break':
         return [node];
@@ -154,13 +155,13 @@ class Cleaner {
       }
       case 'html':
         if (LINE_BREAK.test(node.value)) return [textNode(' ')];
-        return PLAIN_TAG.test(node.value) || COMMENT.test(node.value) ? [] : withoutAddresses(node.value);
+        return PLAIN_TAG.test(node.value) || COMMENT.test(node.value) ? [] : [textNode(node.value)];
       case 'footnoteReference':
         return [textNode(`[^${node.label ?? node.identifier}]`)];
       case 'image':
       case 'imageReference':
         this.removed.images += 1;
-        return node.alt ? withoutAddresses(node.alt) : [];
+        return node.alt ? [textNode(node.alt)] : [];
       case 'linkReference':
       case 'link':
         return this.#link(node);
@@ -175,19 +176,17 @@ class Cleaner {
     if (isCitation(label)) return [textNode(citationsIn(label).length > 0 ? label : `[${label.trim()}]`)];
     if (node.type === 'linkReference')
       return isCitation(node.identifier) ? [...children, textNode(`[${node.identifier}]`)] : children;
-    if (this.#urls.has(normalized(node.url))) {
-      const isAddress = label === node.url;
-      return [{ type: 'link', url: node.url, title: null, children: isAddress ? [textNode(label)] : children }];
-    }
+    if (this.#urls.has(normalized(node.url))) return [{ type: 'link', url: node.url, title: null, children }];
     // Of an address that is its own text, nothing is lost.
     if (!ADDRESS.test(label) && node.url !== `mailto:${label}`) this.removed.links += 1;
     return children;
   }
 
-  /** With citations as the report numbers them. */
+  /** With citations as the report numbers them, and with addresses as code: removed tags and citations leave some. */
   #cited(nodes: readonly PhrasingContent[]): PhrasingContent[] {
     return nodes.flatMap((node): PhrasingContent[] => {
-      if (node.type === 'text') return this.#citedText(node.value);
+      if (node.type === 'text') return this.#citedText(node.value).flatMap(withoutAddresses);
+      if (node.type === 'link' && isItsAddress(node)) return [node];
       return 'children' in node ? [{ ...node, children: this.#cited(node.children) } as PhrasingContent] : [node];
     });
   }
@@ -221,11 +220,18 @@ function textNode(value: string): Text {
   return { type: 'text', value };
 }
 
-/** A text whose addresses are code, which no reader makes links of. */
-function withoutAddresses(text: string): PhrasingContent[] {
-  return text
+/** A text whose addresses are code, which no reader makes links of. Other nodes stay. */
+function withoutAddresses(node: PhrasingContent): PhrasingContent[] {
+  if (node.type !== 'text') return [node];
+  return node.value
     .split(new RegExp(`(${ADDRESS.source})`, 'i'))
-    .map((part, index) => (index % 2 === 1 ? { type: 'inlineCode', value: part } : textNode(part)));
+    .map((part, index): PhrasingContent => (index % 2 === 1 ? { type: 'inlineCode', value: part } : textNode(part)))
+    .filter((part) => part.type !== 'text' || part.value !== '');
+}
+
+function isItsAddress({ url, children }: Link): boolean {
+  const [only] = children;
+  return children.length === 1 && only?.type === 'text' && only.value === url;
 }
 
 /** Neighbouring texts as one. */

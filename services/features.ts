@@ -29,7 +29,7 @@ import {
   openExtractionPool,
 } from '#libs/features/documents/index.ts';
 
-import { KeyAuthenticator, KeyChanges, KeyDirectory, keyRoutes, Keys, keysModule } from '#libs/features/keys/index.ts';
+import { KeyAuthenticator, KeyDirectory, keyRoutes, Keys, keysModule } from '#libs/features/keys/index.ts';
 import { knowledgeModule, openKnowledge } from '#libs/features/knowledge/index.ts';
 import {
   CallerAuthenticator,
@@ -59,6 +59,7 @@ import { toolServers } from '#libs/platform/mcp/index.ts';
 import type { AnyReactor } from '#libs/platform/reactors/index.ts';
 import type { AnyProjection } from '#libs/platform/readmodel/index.ts';
 import { type Module, openCore, openReadModels, type Platform, type ReadModels } from '#libs/platform/runtime/index.ts';
+import { Announcements } from '#libs/platform/announcements/index.ts';
 
 export type { ReadModels } from '#libs/platform/runtime/index.ts';
 
@@ -108,7 +109,7 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
   const core = openCore(platform, PROJECTIONS);
 
   // 1. Look-ups of other features.
-  const keyChanges = new KeyChanges(core);
+  const keyChanges = new Announcements(core);
   const users = new Users(core, keyChanges);
   const organizations = new Organizations(core, users);
   const keys = new Keys(core, keyChanges);

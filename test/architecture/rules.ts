@@ -13,7 +13,7 @@ interface Place {
 const PLATFORM_LAYERS: readonly (readonly string[])[] = [
   ['bounded', 'config', 'lifecycle', 'telemetry', 'files', 'textindex'],
   ['eventstore', 'redis', 'websocket', 'fetch', 'blobs'],
-  ['live', 'model', 'mcp', 'streams'],
+  ['announcements', 'live', 'model', 'mcp', 'streams'],
   ['readmodel'],
   ['commands'],
   ['http'],

@@ -1,7 +1,12 @@
-import { FreshReads, type KeyChange, type KeyChanges, type KeyChangeSubscriber } from '#libs/features/keys/index.ts';
 import { StreamGone } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { ChannelAccess as ChannelAccessPort, Principal } from '#libs/platform/http/index.ts';
+import {
+  type AnnouncedChange,
+  type Announcements,
+  type ChangeListener,
+  FreshReads,
+} from '#libs/platform/announcements/index.ts';
 
 import type { Channels } from './channels.ts';
 
@@ -18,7 +23,7 @@ type Member = Pick<Principal, 'organizationId' | 'principalId'>;
  * Guarantees: a user that was removed is refused at once by this process, and by others when the announcement arrives or they
  * notice that announcements do not arrive; after 35 s at most. A user that was added is admitted at once.
  */
-export class ChannelAccess implements ChannelAccessPort, KeyChangeSubscriber {
+export class ChannelAccess implements ChannelAccessPort, ChangeListener {
   /** Users by organization and channel. */
   readonly #reads: FreshReads<ReadonlySet<EntityId>>;
 
@@ -27,7 +32,7 @@ export class ChannelAccess implements ChannelAccessPort, KeyChangeSubscriber {
     changes,
   }: {
     readonly channels: Pick<Channels, 'usersNow'>;
-    readonly changes: Pick<KeyChanges, 'areReceivedSince'>;
+    readonly changes: Pick<Announcements, 'areReceivedSince'>;
   }) {
     this.#reads = new FreshReads({
       read: async (name) => {
@@ -67,7 +72,7 @@ export class ChannelAccess implements ChannelAccessPort, KeyChangeSubscriber {
     return new Set(channelIds.filter((_, index) => decisions[index]));
   }
 
-  onChange(change: KeyChange): void {
+  onChange(change: AnnouncedChange): void {
     if (change.kind !== 'participant-removed') return;
     this.#reads.invalidate(`${change.organizationId} ${change.channelId}`);
   }

@@ -1,4 +1,3 @@
-import type { KeyChanges } from '#libs/features/keys/index.ts';
 import { accept, type Decision, refuse } from '#libs/kernel/decider.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
@@ -15,6 +14,7 @@ import type { FrameSource, LiveValues } from '#libs/platform/live/index.ts';
 import type { Document, DocumentPage, HistoryPoint, ListPage } from '#libs/platform/readmodel/index.ts';
 import type { Core } from '#libs/platform/runtime/index.ts';
 import { streamName } from '#libs/platform/streams/index.ts';
+import type { Announcements } from '#libs/platform/announcements/index.ts';
 
 import type { Directories, UserDirectory } from './channel/channel.requests.ts';
 import { channelEntity, type ChannelFilter, ChannelUsers, facetsOfList, usersIn } from './channel/channel.read.ts';
@@ -81,11 +81,11 @@ export class Channels {
   /** Values that subscribers of a channel are sent, and which no event stores. */
   readonly values: readonly LiveValues[];
   readonly #handler: ChannelHandler;
-  readonly #changes: Pick<KeyChanges, 'announce'>;
+  readonly #changes: Pick<Announcements, 'announce'>;
   readonly #core: Pick<Core, 'history' | 'store'>;
   readonly #users = new ChannelUsers();
 
-  constructor(core: Core, directories: ChannelDirectories, changes: Pick<KeyChanges, 'announce'>) {
+  constructor(core: Core, directories: ChannelDirectories, changes: Pick<Announcements, 'announce'>) {
     this.#core = core;
     this.#changes = changes;
     this.directories = directories;

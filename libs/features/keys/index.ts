@@ -4,8 +4,6 @@ import type { Module } from '#libs/platform/runtime/index.ts';
 import { keyEntity } from './key.read.ts';
 
 export { KeyAuthenticator } from './key-authenticator.ts';
-export { FreshReads } from './fresh-reads.ts';
-export { KeyChanges, type KeyChange, type KeyChangeSubscriber } from './key-changes.ts';
 export { KeyDirectory } from './key-directory.ts';
 export { canBeKey, newKey, OWN_KEY_FORM } from './key-form.ts';
 export { Keys, type KeyDescription } from './key.read.ts';

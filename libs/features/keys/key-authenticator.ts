@@ -2,9 +2,14 @@ import { LRUCache } from 'lru-cache';
 
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { digestOf, type Authenticator, type Principal } from '#libs/platform/http/index.ts';
+import {
+  type AnnouncedChange,
+  type Announcements,
+  type ChangeListener,
+  FreshReads,
+  type Reading,
+} from '#libs/platform/announcements/index.ts';
 
-import { FreshReads, type Reading } from './fresh-reads.ts';
-import type { KeyChange, KeyChanges, KeyChangeSubscriber } from './key-changes.ts';
 import type { KeyDirectory, KnownKey } from './key-directory.ts';
 import { canBeKey, isSameDigest, keyIdOf } from './key-form.ts';
 
@@ -15,7 +20,7 @@ const MAX_KEYS = 10_000;
 
 interface AuthenticatorParts {
   readonly directory: Pick<KeyDirectory, 'byId'>;
-  readonly changes: Pick<KeyChanges, 'areReceivedSince'>;
+  readonly changes: Pick<Announcements, 'areReceivedSince'>;
   /** Monotonic, in milliseconds. Default: `performance.now()`. */
   readonly clock?: () => number;
   /** Milliseconds since the Unix epoch. Default: `Date.now()`. */
@@ -35,7 +40,7 @@ interface ReadKey extends KnownKey {
  * Accepts no key on a read older than 35 s: throws `store_unavailable` if the log cannot be read. Memory is bounded, and
  * unknown keys do not evict known ones.
  */
-export class KeyAuthenticator implements Authenticator, KeyChangeSubscriber {
+export class KeyAuthenticator implements Authenticator, ChangeListener {
   readonly #now: () => number;
   readonly #reads: FreshReads<ReadKey>;
   readonly #refused = new LRUCache<EntityId, 'revoked' | 'unknown'>({ max: MAX_KEYS, ttl: UNKNOWN_TTL_MS });
@@ -84,7 +89,7 @@ export class KeyAuthenticator implements Authenticator, KeyChangeSubscriber {
     return reading && principal && { principal, ageMs: this.#reads.age(reading) };
   }
 
-  onChange(change: KeyChange): void {
+  onChange(change: AnnouncedChange): void {
     switch (change.kind) {
       case 'user-deactivated':
         return this.#reads.invalidateWhere(

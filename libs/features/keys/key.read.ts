@@ -9,8 +9,8 @@ import { Entities, entity, type EntityCore, type EntityResult, type NotFound } f
 import { shownTime } from '#libs/platform/http/index.ts';
 import { isActiveUser, userEntity } from '#libs/features/users/index.ts';
 import { foldStream } from '#libs/platform/streams/index.ts';
+import type { Announcements } from '#libs/platform/announcements/index.ts';
 
-import type { KeyChanges } from './key-changes.ts';
 import { newKey, type NewKey } from './key-form.ts';
 import {
   decideIssue,
@@ -82,9 +82,9 @@ const USER_NOT_ACTIVE = { ok: false, rejection: { reason: 'user_not_active' } } 
 
 export class Keys extends Entities<KeyState, KeyEvent, KeyFacets> {
   readonly #store: EntityCore['store'];
-  readonly #changes: Pick<KeyChanges, 'announce'>;
+  readonly #changes: Pick<Announcements, 'announce'>;
 
-  constructor(core: EntityCore, changes: Pick<KeyChanges, 'announce'>) {
+  constructor(core: EntityCore, changes: Pick<Announcements, 'announce'>) {
     super(keyEntity, core);
     this.#store = core.store;
     this.#changes = changes;

@@ -1,6 +1,7 @@
-import type { KeyAuthenticator, KeyChange, KeyChangeSubscriber } from '#libs/features/keys/index.ts';
+import type { KeyAuthenticator } from '#libs/features/keys/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { Authenticator, Principal } from '#libs/platform/http/index.ts';
+import type { AnnouncedChange, ChangeListener } from '#libs/platform/announcements/index.ts';
 
 import type { TokenAuthenticator } from './token-authenticator.ts';
 
@@ -10,7 +11,7 @@ interface Verified {
 }
 
 /** Authenticates callers by an API key or a token. No API key contains a dot, and every token does. */
-export class CallerAuthenticator implements Authenticator, KeyChangeSubscriber {
+export class CallerAuthenticator implements Authenticator, ChangeListener {
   readonly #keys: KeyAuthenticator;
   readonly #tokens: TokenAuthenticator;
 
@@ -40,7 +41,7 @@ export class CallerAuthenticator implements Authenticator, KeyChangeSubscriber {
     return isOfToken(keyId) ? this.#tokens.verify(keyId) : this.#keys.verify(keyId);
   }
 
-  onChange(change: KeyChange): void {
+  onChange(change: AnnouncedChange): void {
     this.#keys.onChange(change);
     this.#tokens.onChange(change);
   }

@@ -2,12 +2,17 @@ import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } 
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 
-import { FreshReads, type KeyChange, type KeyChanges, type KeyChangeSubscriber } from '#libs/features/keys/index.ts';
 import { isActiveUser, type User, userEntity, userIdOf, type Users } from '#libs/features/users/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { type Authenticator, digestOf, MEMBER_SCOPES, type Principal } from '#libs/platform/http/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 import { foldStream } from '#libs/platform/streams/index.ts';
+import {
+  type AnnouncedChange,
+  type Announcements,
+  type ChangeListener,
+  FreshReads,
+} from '#libs/platform/announcements/index.ts';
 
 import type { KeySets } from './key-sets.ts';
 import type { Algorithm, VerificationKey } from './public-keys.ts';
@@ -61,7 +66,7 @@ interface TokenAuthenticatorParts {
   readonly issuers: Pick<TokenIssuers, 'named'>;
   readonly users: Pick<Users, 'createOfIssuer'>;
   readonly keySets: KeySets;
-  readonly changes: Pick<KeyChanges, 'areReceivedSince'>;
+  readonly changes: Pick<Announcements, 'areReceivedSince'>;
   /** Milliseconds since the Unix epoch. Default: `Date.now()`. */
   readonly now?: () => number;
 }
@@ -73,7 +78,7 @@ interface TokenAuthenticatorParts {
  * candidates by the name of the issuer. A key verifies its own algorithm only, and is one that the issuer registered or
  * publishes, never one that the token names. A signature is verified once for each token.
  */
-export class TokenAuthenticator implements Authenticator, KeyChangeSubscriber {
+export class TokenAuthenticator implements Authenticator, ChangeListener {
   readonly #parts: TokenAuthenticatorParts;
   readonly #now: () => number;
   readonly #issuers: FreshReads<TokenIssuer>;
@@ -135,7 +140,7 @@ export class TokenAuthenticator implements Authenticator, KeyChangeSubscriber {
     return { principal, ageMs: Math.max(this.#issuers.age(issuer), this.#users.age(user)) };
   }
 
-  onChange(change: KeyChange): void {
+  onChange(change: AnnouncedChange): void {
     if (change.kind === 'issuer-changed') this.#issuers.invalidate(change.issuerId);
     if (change.kind === 'user-deactivated') this.#users.invalidate(change.userId);
   }

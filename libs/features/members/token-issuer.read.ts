@@ -2,12 +2,12 @@ import { hash } from 'node:crypto';
 
 import { z } from 'zod';
 
-import type { KeyChanges } from '#libs/features/keys/index.ts';
 import { shownFields } from '#libs/kernel/fields.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { Entities, entity, type EntityCore, type EntityResult, type NotFound } from '#libs/platform/entity/index.ts';
 import { shownTime } from '#libs/platform/http/index.ts';
+import type { Announcements } from '#libs/platform/announcements/index.ts';
 
 import {
   decideDelete,
@@ -51,9 +51,9 @@ export const tokenIssuerEntity = entity<TokenIssuerState, TokenIssuerEvent, {}>(
 });
 
 export class TokenIssuers extends Entities<TokenIssuerState, TokenIssuerEvent, {}> {
-  readonly #changes: Pick<KeyChanges, 'announce'>;
+  readonly #changes: Pick<Announcements, 'announce'>;
 
-  constructor(core: EntityCore, changes: Pick<KeyChanges, 'announce'>) {
+  constructor(core: EntityCore, changes: Pick<Announcements, 'announce'>) {
     super(tokenIssuerEntity, core);
     this.#changes = changes;
   }

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 
 import type { ChannelAccess, Channels } from '#libs/features/channels/index.ts';
-import type { KeyChange, KeyChanges } from '#libs/features/keys/index.ts';
 import type { CallerAuthenticator } from '#libs/features/members/index.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
 import { Fault } from '#libs/kernel/faults.ts';
@@ -17,6 +16,7 @@ import {
   earliest,
 } from '#libs/platform/live/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
+import type { AnnouncedChange, Announcements } from '#libs/platform/announcements/index.ts';
 
 export const grantSchema = z.object({
   organizationId: z.string(),
@@ -59,7 +59,7 @@ export async function grantOf(
 export interface AccessParts {
   /** Decides on keys and their users from the log, as strictly as in the authentication of a request. */
   readonly keys: Pick<CallerAuthenticator, 'principal' | 'verify' | 'onChange' | 'onGap'>;
-  readonly changes: Pick<KeyChanges, 'subscribe'>;
+  readonly changes: Pick<Announcements, 'subscribe'>;
   readonly channels: ChannelUsers;
   /** Decides which channels members may come into. */
   readonly members: Pick<ChannelAccess, 'admission' | 'onChange' | 'onGap'>;
@@ -146,7 +146,7 @@ function withExpiryOf(key: Principal | null, grant: ChannelGrant): ChannelGrant 
   return { ...grant, expiresAtMs: earliest(key.expiresAtMs, grant.expiresAtMs) };
 }
 
-function accessChange(change: KeyChange): AccessChange {
+function accessChange(change: AnnouncedChange): AccessChange {
   switch (change.kind) {
     case 'changed':
     case 'revoked':

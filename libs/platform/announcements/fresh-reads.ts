@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 
 import type { EntityId } from '#libs/kernel/ids.ts';
 
-import type { KeyChanges } from './key-changes.ts';
+import type { Announcements } from './announcements.ts';
 
 /** Maximum age of the read behind a decision, unless announcements prove that the entity has not changed since. */
 export const MAX_STALENESS_MS = 800;
@@ -26,7 +26,7 @@ interface PendingRead<Value> {
 export interface FreshReadsOptions<Value> {
   /** Reads the entity from the log; null for one that grants nothing. Throws `store_unavailable` faults. */
   readonly read: (id: EntityId) => Promise<Value | null>;
-  readonly changes: Pick<KeyChanges, 'areReceivedSince'>;
+  readonly changes: Pick<Announcements, 'areReceivedSince'>;
   /** Entities, or their bytes if `bytesOf` measures them. */
   readonly max: number;
   readonly bytesOf?: (value: Value) => number;

@@ -3,10 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { publishToRedis, subscribeToRedis, type Subscription } from '#libs/platform/redis/index.ts';
-import type { Platform } from '#libs/platform/runtime/index.ts';
+import { publishToRedis, type RedisClient, subscribeToRedis, type Subscription } from '#libs/platform/redis/index.ts';
 
-import { KEY_CHANGES_CHANNEL } from './key-changes.keys.ts';
+import { KEY_CHANGES_CHANNEL } from './announcements.keys.ts';
 
 const keyChange = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('changed'), keyId: z.string() }),
@@ -23,10 +22,15 @@ const organizationChanged = z.object({ kind: z.literal('organization-changed') }
 /** How long a command waits for the publication of its change. */
 const PUBLISH_WAIT_MS = 500;
 
-export type KeyChange = z.infer<typeof keyChange>;
+interface Parts {
+  readonly redis: RedisClient;
+  readonly log: { warn(fields: object, message: string): void };
+}
 
-export interface KeyChangeSubscriber {
-  onChange(change: KeyChange): void;
+export type AnnouncedChange = z.infer<typeof keyChange>;
+
+export interface ChangeListener {
+  onChange(change: AnnouncedChange): void;
   /** Changes by other processes may have been missed; those after this call are received. */
   onGap(): void;
 }
@@ -35,19 +39,19 @@ export interface KeyChangeSubscriber {
  * Announces changes of access and of organizations: to this process immediately, even without Redis, and to others by Redis
  * pub/sub. An announcement only makes a process read the log, or the read model, earlier; these decide.
  */
-export class KeyChanges {
-  readonly #platform: Pick<Platform, 'redis' | 'log'>;
+export class Announcements {
+  readonly #platform: Parts;
   /** An entry for each call of `subscribe`: two roles of a process may pass the same subscriber. */
-  readonly #subscribers = new Set<{ readonly subscriber: KeyChangeSubscriber }>();
+  readonly #subscribers = new Set<{ readonly subscriber: ChangeListener }>();
   readonly #ofOrganizations = new Set<() => void>();
   #subscription: Subscription | null = null;
 
-  constructor(platform: Pick<Platform, 'redis' | 'log'>) {
+  constructor(platform: Parts) {
     this.#platform = platform;
   }
 
   /** Never rejects: the change is in the log already. */
-  async announce(change: KeyChange): Promise<void> {
+  async announce(change: AnnouncedChange): Promise<void> {
     this.#pass(change);
     await this.#publishSoon(change);
   }
@@ -73,7 +77,7 @@ export class KeyChanges {
   }
 
   /** All subscribers of the process share one subscription to Redis. @returns unsubscribes */
-  subscribe(subscriber: KeyChangeSubscriber): () => void {
+  subscribe(subscriber: ChangeListener): () => void {
     const entry = { subscriber };
     this.#subscribers.add(entry);
     this.#subscription ??= this.#subscribe();
@@ -120,7 +124,7 @@ export class KeyChanges {
     });
   }
 
-  #pass(change: KeyChange): void {
+  #pass(change: AnnouncedChange): void {
     for (const { subscriber } of this.#subscribers) subscriber.onChange(change);
   }
 

@@ -40,12 +40,7 @@ import {
   TokenIssuers,
 } from '#libs/features/members/index.ts';
 import { mediaItemRoutes, MediaItems, mediaModule, mediaReactors } from '#libs/features/media/index.ts';
-import {
-  Applications,
-  organizationRoutes,
-  Organizations,
-  organizationsModule,
-} from '#libs/features/organizations/index.ts';
+import { organizationRoutes, Organizations, organizationsModule } from '#libs/features/organizations/index.ts';
 
 import { createRealtime } from '#libs/features/realtime/index.ts';
 import { reportEntity, reportReactors, reportRoutes, reportsModule } from '#libs/features/reports/index.ts';
@@ -59,7 +54,6 @@ import { toolServers } from '#libs/platform/mcp/index.ts';
 import type { AnyReactor } from '#libs/platform/reactors/index.ts';
 import type { AnyProjection } from '#libs/platform/readmodel/index.ts';
 import { type Module, openCore, openReadModels, type Platform, type ReadModels } from '#libs/platform/runtime/index.ts';
-import { Announcements } from '#libs/platform/announcements/index.ts';
 
 export type { ReadModels } from '#libs/platform/runtime/index.ts';
 
@@ -109,22 +103,22 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
   const core = openCore(platform, PROJECTIONS);
 
   // 1. Look-ups of other features.
-  const keyChanges = new Announcements(core);
-  const users = new Users(core, keyChanges);
+  const { announcements } = core;
+  const users = new Users(core);
   const organizations = new Organizations(core, users);
-  const keys = new Keys(core, keyChanges);
-  const tokenIssuers = new TokenIssuers(core, keyChanges);
+  const keys = new Keys(core);
+  const tokenIssuers = new TokenIssuers(core);
   const authenticator = new CallerAuthenticator(
-    new KeyAuthenticator({ directory: new KeyDirectory(core), changes: keyChanges }),
+    new KeyAuthenticator({ directory: new KeyDirectory(core), announcements }),
     new TokenAuthenticator({
       store: core.store,
       issuers: tokenIssuers,
       users,
       keySets: new KeySets({ fetcher: core.fetcher, log: core.log }),
-      changes: keyChanges,
+      announcements,
     }),
   );
-  const directory = new Directory(users, new Applications(organizations, keyChanges));
+  const directory = new Directory(users, organizations);
   const agents = new Agents(core);
   const agentTools = new AgentTools(toolServers(core.fetcher), agents);
   const inboxes = new Inboxes(core);
@@ -139,9 +133,9 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
   const media = new MediaItems(core);
 
   // 3. Channels.
-  const channels = new Channels(core, { users: directory, agents, organizations }, keyChanges);
+  const channels = new Channels(core, { users: directory, agents, organizations });
   const messageSearch = new MessageSearch(core);
-  const access = new ChannelAccess({ channels, changes: keyChanges });
+  const access = new ChannelAccess(channels, announcements);
   const markers = new ReadMarkers(core, channels);
 
   // 4. Answers of agents.
@@ -161,7 +155,6 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
   const realtime = createRealtime(core, {
     channels,
     authenticator,
-    keyChanges,
     members: access,
     commands: [...channelLiveCommands(channels), ...answering.liveCommands, channels.typing.command],
     liveEvents: MODULES.flatMap(({ liveEvents }) => liveEvents ?? []),
@@ -190,12 +183,9 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
     organizations,
     users,
     keys,
-    keyChanges,
-    /** Subscribes the authenticator to changes of keys until `stop` is called. */
-    startAuthenticator() {
-      const ends = [keyChanges.subscribe(authenticator), keyChanges.subscribe(access)];
-      return { authenticator, access, stop: () => ends.forEach((end) => end()) };
-    },
+    announcements,
+    /** Receives the changes of other processes until `stop` is called. */
+    startAuthenticator: () => ({ authenticator, access, stop: announcements.receive() }),
     channels,
     realtime,
     knowledge,
@@ -220,7 +210,7 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
       mediaItemRoutes(app, core, { media, knowledge, channels, access, limits: uploads });
       answering.decisionRoutes(app);
       prompts.routes(app);
-      organizationRoutes(app, { organizations, users, announcements: keyChanges });
+      organizationRoutes(app, { organizations, users });
       userRoutes(app, { users, organizations });
       keyRoutes(app, { keys, organizations });
       tokenIssuerRoutes(app, { issuers: tokenIssuers, fetcher: core.fetcher });

@@ -1,12 +1,7 @@
 import { StreamGone } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { ChannelAccess as ChannelAccessPort, Principal } from '#libs/platform/http/index.ts';
-import {
-  type AnnouncedChange,
-  type Announcements,
-  type ChangeListener,
-  FreshReads,
-} from '#libs/platform/announcements/index.ts';
+import { type Announcements, FreshReads } from '#libs/platform/announcements/index.ts';
 
 import type { Channels } from './channels.ts';
 
@@ -23,17 +18,11 @@ type Member = Pick<Principal, 'organizationId' | 'principalId'>;
  * Guarantees: a user that was removed is refused at once by this process, and by others when the announcement arrives or they
  * notice that announcements do not arrive; after 35 s at most. A user that was added is admitted at once.
  */
-export class ChannelAccess implements ChannelAccessPort, ChangeListener {
+export class ChannelAccess implements ChannelAccessPort {
   /** Users by organization and channel. */
   readonly #reads: FreshReads<ReadonlySet<EntityId>>;
 
-  constructor({
-    channels,
-    changes,
-  }: {
-    readonly channels: Pick<Channels, 'usersNow'>;
-    readonly changes: Pick<Announcements, 'areReceivedSince'>;
-  }) {
+  constructor(channels: Pick<Channels, 'usersNow'>, announcements: Announcements) {
     this.#reads = new FreshReads({
       read: async (name) => {
         const [organizationId = '', channelId = ''] = name.split(' ');
@@ -42,7 +31,10 @@ export class ChannelAccess implements ChannelAccessPort, ChangeListener {
           throw error;
         });
       },
-      changes,
+      announcements,
+      onChange(change, reads) {
+        if (change.kind === 'participant-removed') reads.invalidate(nameOf(change, change.channelId));
+      },
       max: MAX_BYTES,
       bytesOf: ({ size }) => (size + 1) * USER_BYTES,
     });
@@ -71,18 +63,9 @@ export class ChannelAccess implements ChannelAccessPort, ChangeListener {
     const decisions = await Promise.all(channelIds.map((id) => this.admits(member, id)));
     return new Set(channelIds.filter((_, index) => decisions[index]));
   }
-
-  onChange(change: AnnouncedChange): void {
-    if (change.kind !== 'participant-removed') return;
-    this.#reads.invalidate(`${change.organizationId} ${change.channelId}`);
-  }
-
-  onGap(): void {
-    this.#reads.onGap();
-  }
 }
 
 /** No id contains a space. */
-function nameOf({ organizationId }: Member, channelId: EntityId): string {
+function nameOf({ organizationId }: Pick<Member, 'organizationId'>, channelId: EntityId): string {
   return `${organizationId} ${channelId}`;
 }

@@ -14,7 +14,6 @@ import type { FrameSource, LiveValues } from '#libs/platform/live/index.ts';
 import type { Document, DocumentPage, HistoryPoint, ListPage } from '#libs/platform/readmodel/index.ts';
 import type { Core } from '#libs/platform/runtime/index.ts';
 import { streamName } from '#libs/platform/streams/index.ts';
-import type { Announcements } from '#libs/platform/announcements/index.ts';
 
 import type { Directories, UserDirectory } from './channel/channel.requests.ts';
 import { channelEntity, type ChannelFilter, ChannelUsers, facetsOfList, usersIn } from './channel/channel.read.ts';
@@ -81,13 +80,11 @@ export class Channels {
   /** Values that subscribers of a channel are sent, and which no event stores. */
   readonly values: readonly LiveValues[];
   readonly #handler: ChannelHandler;
-  readonly #changes: Pick<Announcements, 'announce'>;
-  readonly #core: Pick<Core, 'history' | 'store'>;
+  readonly #core: Pick<Core, 'announcements' | 'history' | 'store'>;
   readonly #users = new ChannelUsers();
 
-  constructor(core: Core, directories: ChannelDirectories, changes: Pick<Announcements, 'announce'>) {
+  constructor(core: Core, directories: ChannelDirectories) {
     this.#core = core;
-    this.#changes = changes;
     this.directories = directories;
     // The channel's ETag, which `If-Match` names, does not change with posts.
     const revisionOf = ({ channel }: ChannelStream) => channel?.changedRevision ?? null;
@@ -136,7 +133,8 @@ export class Channels {
     const decide = (channel: Channel) => decideRemoveParticipant(channel, participantId);
     const result = await this.#administer(context, id, decide, participantId);
     const { organizationId } = context;
-    if (result.ok) await this.#changes.announce({ kind: 'participant-removed', organizationId, channelId: id });
+    const change = { kind: 'participant-removed', organizationId, channelId: id } as const;
+    if (result.ok) await this.#core.announcements.announce(change);
     return result;
   }
 

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
+import type { ChangeListener } from '#libs/platform/announcements/index.ts';
 
 import { KeyAuthenticator } from './key-authenticator.ts';
 import { newKey } from './key-form.ts';
@@ -24,6 +25,8 @@ let log: { works: boolean; isUnavailable: boolean; reads: number };
 let received: boolean;
 let clockMs: number;
 let authenticator: KeyAuthenticator;
+/** Passes announcements to the authenticator. */
+let announced: ChangeListener;
 
 beforeEach(() => {
   log = { works: true, isUnavailable: false, reads: 0 };
@@ -31,7 +34,13 @@ beforeEach(() => {
   clockMs = 0;
   authenticator = new KeyAuthenticator({
     directory: { byId: () => read() },
-    changes: { areReceivedSince: () => received },
+    announcements: {
+      areReceivedSince: () => received,
+      listen(listener) {
+        announced = listener;
+        return () => undefined;
+      },
+    },
     clock: () => clockMs,
   });
 });
@@ -78,7 +87,7 @@ describe('a key that was read before', () => {
   it('is read again after a gap in the announcements', async () => {
     expect(await authenticate()).toBe(true);
     log.works = false;
-    authenticator.onGap();
+    announced.onGap();
     expect(await authenticate()).toBe(false);
   });
 
@@ -104,9 +113,9 @@ it('a verified digest does not let another one with the same id pass', async () 
 describe('a revocation', () => {
   it('is not undone by a later read of a store that lags', async () => {
     expect(await authenticate()).toBe(true);
-    authenticator.onChange({ kind: 'revoked', keyId: id });
+    announced.onChange({ kind: 'revoked', keyId: id });
     expect(await authenticate()).toBe(false);
-    authenticator.onGap();
+    announced.onGap();
     expect(await authenticate()).toBe(false);
     expect(authenticator.principal(id)).toBeNull();
   });
@@ -117,7 +126,7 @@ describe('a revocation', () => {
   ] as const)('that is announced during a read ($kind) invalidates the read', async (change) => {
     const reading = authenticate();
     log.works = false;
-    authenticator.onChange(change);
+    announced.onChange(change);
     expect(await reading).toBe(false);
     expect(await authenticate()).toBe(false);
   });
@@ -148,11 +157,11 @@ describe('a key is known', () => {
 
   it('while a change makes it be read again, until it is revoked', async () => {
     await authenticate();
-    authenticator.onChange({ kind: 'changed', keyId: id });
+    announced.onChange({ kind: 'changed', keyId: id });
     expect(authenticator.isKnown(secret)).toBe(true);
     expect(await authenticate()).toBe(true);
     expect(log.reads).toBe(2);
-    authenticator.onChange({ kind: 'revoked', keyId: id });
+    announced.onChange({ kind: 'revoked', keyId: id });
     expect(authenticator.isKnown(secret)).toBe(false);
   });
 });
@@ -162,7 +171,7 @@ it('an unknown key is read again once a change of it is announced', async () => 
   expect(await authenticate()).toBe(false);
   log.works = true;
   expect(await authenticate()).toBe(false);
-  authenticator.onChange({ kind: 'changed', keyId: id });
+  announced.onChange({ kind: 'changed', keyId: id });
   expect(await authenticate()).toBe(true);
 });
 

@@ -5,7 +5,6 @@ import { digestOf, type Authenticator, type Principal } from '#libs/platform/htt
 import {
   type AnnouncedChange,
   type Announcements,
-  type ChangeListener,
   FreshReads,
   type Reading,
 } from '#libs/platform/announcements/index.ts';
@@ -20,7 +19,7 @@ const MAX_KEYS = 10_000;
 
 interface AuthenticatorParts {
   readonly directory: Pick<KeyDirectory, 'byId'>;
-  readonly changes: Pick<Announcements, 'areReceivedSince'>;
+  readonly announcements: Pick<Announcements, 'areReceivedSince' | 'listen'>;
   /** Monotonic, in milliseconds. Default: `performance.now()`. */
   readonly clock?: () => number;
   /** Milliseconds since the Unix epoch. Default: `Date.now()`. */
@@ -40,16 +39,18 @@ interface ReadKey extends KnownKey {
  * Accepts no key on a read older than 35 s: throws `store_unavailable` if the log cannot be read. Memory is bounded, and
  * unknown keys do not evict known ones.
  */
-export class KeyAuthenticator implements Authenticator, ChangeListener {
+export class KeyAuthenticator implements Authenticator {
   readonly #now: () => number;
   readonly #reads: FreshReads<ReadKey>;
   readonly #refused = new LRUCache<EntityId, 'revoked' | 'unknown'>({ max: MAX_KEYS, ttl: UNKNOWN_TTL_MS });
 
-  constructor({ directory, changes, clock, now = Date.now }: AuthenticatorParts) {
+  constructor({ directory, announcements, clock, now = Date.now }: AuthenticatorParts) {
     this.#now = now;
     this.#reads = new FreshReads<ReadKey>({
       read: (id) => directory.byId(id),
-      changes,
+      announcements,
+      onChange: (change) => this.#onChange(change),
+      onGap: () => this.#onGap(),
       clock,
       max: MAX_KEYS,
       onRead: (id, key) => {
@@ -89,7 +90,7 @@ export class KeyAuthenticator implements Authenticator, ChangeListener {
     return reading && principal && { principal, ageMs: this.#reads.age(reading) };
   }
 
-  onChange(change: AnnouncedChange): void {
+  #onChange(change: AnnouncedChange): void {
     switch (change.kind) {
       case 'user-deactivated':
         return this.#reads.invalidateWhere(
@@ -108,8 +109,7 @@ export class KeyAuthenticator implements Authenticator, ChangeListener {
     }
   }
 
-  onGap(): void {
-    this.#reads.onGap();
+  #onGap(): void {
     for (const [id, reason] of this.#refused.entries()) if (reason === 'unknown') this.#refused.delete(id);
   }
 

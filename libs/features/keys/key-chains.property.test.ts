@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 
 import { type Decision, foldEvents } from '#libs/kernel/decider.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
+import type { ChangeListener } from '#libs/platform/announcements/index.ts';
 
 import { KeyAuthenticator } from './key-authenticator.ts';
 import { knownKey } from './key-directory.ts';
@@ -153,9 +154,16 @@ describe('any history of keys', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
         const keys = new Keys();
+        let announced: ChangeListener | undefined;
         const authenticator = new KeyAuthenticator({
           directory: { byId: async (id) => knownKey(keys.states.get(id) ?? null, null) },
-          changes: { areReceivedSince: () => true },
+          announcements: {
+            areReceivedSince: () => true,
+            listen(listener) {
+              announced = listener;
+              return () => undefined;
+            },
+          },
           now: () => keys.nowMs,
         });
         for (const one of steps) {
@@ -165,8 +173,7 @@ describe('any history of keys', () => {
           if (one.do === 'revoke' && id !== undefined) keys.revoke(id);
           if (one.do === 'wait') keys.nowMs += one.ms;
           // Announce the change as the real requests do.
-          if (id !== undefined)
-            authenticator.onChange({ kind: one.do === 'revoke' ? 'revoked' : 'changed', keyId: id });
+          if (id !== undefined) announced?.onChange({ kind: one.do === 'revoke' ? 'revoked' : 'changed', keyId: id });
 
           const perChain = new Map<string, number>();
           for (const secret of keys.secrets) {

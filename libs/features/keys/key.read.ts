@@ -82,12 +82,12 @@ const USER_NOT_ACTIVE = { ok: false, rejection: { reason: 'user_not_active' } } 
 
 export class Keys extends Entities<KeyState, KeyEvent, KeyFacets> {
   readonly #store: EntityCore['store'];
-  readonly #changes: Pick<Announcements, 'announce'>;
+  readonly #announcements: Pick<Announcements, 'announce'>;
 
-  constructor(core: EntityCore, changes: Pick<Announcements, 'announce'>) {
+  constructor(core: EntityCore & { readonly announcements: Pick<Announcements, 'announce'> }) {
     super(keyEntity, core);
     this.#store = core.store;
-    this.#changes = changes;
+    this.#announcements = core.announcements;
   }
 
   /** @param secret of the new key, random by default; issuing the same secret again changes nothing */
@@ -128,7 +128,7 @@ export class Keys extends Entities<KeyState, KeyEvent, KeyFacets> {
     const step = { ...stepOf(context, `rotate to ${successor.id}`), ifMatch: context.ifMatch };
     const old = await this.update(step, id, (key) => decideRotate(key, rotation));
     if (!old.ok) return old;
-    await this.#changes.announce({ kind: 'changed', keyId: id });
+    await this.#announcements.announce({ kind: 'changed', keyId: id });
 
     // 3. Issue the successor. If this never happens, the next rotation withdraws it.
     const { name, principal, scopes, access } = old.entity;
@@ -144,7 +144,7 @@ export class Keys extends Entities<KeyState, KeyEvent, KeyFacets> {
   /** @param by the calling key, which must have all scopes of the key */
   async revoke(context: CommandContext, id: EntityId, by: Grantor): Promise<KeyResult> {
     const result = await this.update(context, id, (key) => decideRevoke(key, by));
-    if (result.ok) await this.#changes.announce({ kind: 'revoked', keyId: id });
+    if (result.ok) await this.#announcements.announce({ kind: 'revoked', keyId: id });
     return result;
   }
 
@@ -157,7 +157,7 @@ export class Keys extends Entities<KeyState, KeyEvent, KeyFacets> {
     const key: KeyIssued = { id, digest, lastFour, ...description };
     const result = await this.run(stepOf(context, `issue ${id}`), id, (state) => decideIssue(state, key, grantor));
     if (!result.ok) return result;
-    await this.#changes.announce({ kind: 'changed', keyId: id });
+    await this.#announcements.announce({ kind: 'changed', keyId: id });
     return { ...result, secret };
   }
 

@@ -1,7 +1,6 @@
 import type { KeyAuthenticator } from '#libs/features/keys/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { Authenticator, Principal } from '#libs/platform/http/index.ts';
-import type { AnnouncedChange, ChangeListener } from '#libs/platform/announcements/index.ts';
 
 import type { TokenAuthenticator } from './token-authenticator.ts';
 
@@ -11,7 +10,7 @@ interface Verified {
 }
 
 /** Authenticates callers by an API key or a token. No API key contains a dot, and every token does. */
-export class CallerAuthenticator implements Authenticator, ChangeListener {
+export class CallerAuthenticator implements Authenticator {
   readonly #keys: KeyAuthenticator;
   readonly #tokens: TokenAuthenticator;
 
@@ -39,16 +38,6 @@ export class CallerAuthenticator implements Authenticator, ChangeListener {
   /** As `principal`, with the age of the read behind it in milliseconds. */
   verify(keyId: EntityId): Promise<Verified | null> {
     return isOfToken(keyId) ? this.#tokens.verify(keyId) : this.#keys.verify(keyId);
-  }
-
-  onChange(change: AnnouncedChange): void {
-    this.#keys.onChange(change);
-    this.#tokens.onChange(change);
-  }
-
-  onGap(): void {
-    this.#keys.onGap();
-    this.#tokens.onGap();
   }
 
   #of(presented: string): KeyAuthenticator | TokenAuthenticator {

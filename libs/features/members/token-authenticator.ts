@@ -7,12 +7,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { type Authenticator, digestOf, MEMBER_SCOPES, type Principal } from '#libs/platform/http/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 import { foldStream } from '#libs/platform/streams/index.ts';
-import {
-  type AnnouncedChange,
-  type Announcements,
-  type ChangeListener,
-  FreshReads,
-} from '#libs/platform/announcements/index.ts';
+import { type Announcements, FreshReads } from '#libs/platform/announcements/index.ts';
 
 import type { KeySets } from './key-sets.ts';
 import type { Algorithm, VerificationKey } from './public-keys.ts';
@@ -66,7 +61,7 @@ interface TokenAuthenticatorParts {
   readonly issuers: Pick<TokenIssuers, 'named'>;
   readonly users: Pick<Users, 'createOfIssuer'>;
   readonly keySets: KeySets;
-  readonly changes: Pick<Announcements, 'areReceivedSince'>;
+  readonly announcements: Pick<Announcements, 'areReceivedSince' | 'listen'>;
   /** Milliseconds since the Unix epoch. Default: `Date.now()`. */
   readonly now?: () => number;
 }
@@ -78,7 +73,7 @@ interface TokenAuthenticatorParts {
  * candidates by the name of the issuer. A key verifies its own algorithm only, and is one that the issuer registered or
  * publishes, never one that the token names. A signature is verified once for each token.
  */
-export class TokenAuthenticator implements Authenticator, ChangeListener {
+export class TokenAuthenticator implements Authenticator {
   readonly #parts: TokenAuthenticatorParts;
   readonly #now: () => number;
   readonly #issuers: FreshReads<TokenIssuer>;
@@ -89,13 +84,16 @@ export class TokenAuthenticator implements Authenticator, ChangeListener {
   constructor(parts: TokenAuthenticatorParts) {
     this.#parts = parts;
     this.#now = parts.now ?? Date.now;
-    const { store, changes } = parts;
+    const { store, announcements } = parts;
     this.#issuers = new FreshReads<TokenIssuer>({
       async read(id) {
         const issuer = await foldStream(store, tokenIssuerEntity.projection, id, READ);
         return issuer?.deletedAt === null ? issuer : null;
       },
-      changes,
+      announcements,
+      onChange(change, reads) {
+        if (change.kind === 'issuer-changed') reads.invalidate(change.issuerId);
+      },
       max: MAX_ISSUERS,
     });
     this.#users = new FreshReads<User>({
@@ -103,7 +101,10 @@ export class TokenAuthenticator implements Authenticator, ChangeListener {
         const user = await foldStream(store, userEntity.projection, id, READ);
         return user?.deactivatedAt === null ? user : null;
       },
-      changes,
+      announcements,
+      onChange(change, reads) {
+        if (change.kind === 'user-deactivated') reads.invalidate(change.userId);
+      },
       max: MAX_USERS,
     });
   }
@@ -138,16 +139,6 @@ export class TokenAuthenticator implements Authenticator, ChangeListener {
     if (!holds(await this.#parts.keySets.of(issuer.value), thumbprint)) return null;
     const principal = principalOf(issuer.value, { issuerId, thumbprint, userId }, MEMBER_SCOPES, null);
     return { principal, ageMs: Math.max(this.#issuers.age(issuer), this.#users.age(user)) };
-  }
-
-  onChange(change: AnnouncedChange): void {
-    if (change.kind === 'issuer-changed') this.#issuers.invalidate(change.issuerId);
-    if (change.kind === 'user-deactivated') this.#users.invalidate(change.userId);
-  }
-
-  onGap(): void {
-    this.#issuers.onGap();
-    this.#users.onGap();
   }
 
   /** Whether the issuer still has the key, and the user is active. Without a promise if both were read recently. */

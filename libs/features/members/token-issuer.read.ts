@@ -5,9 +5,10 @@ import { z } from 'zod';
 import { shownFields } from '#libs/kernel/fields.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { Entities, entity, type EntityCore, type EntityResult, type NotFound } from '#libs/platform/entity/index.ts';
+import { Entities, entity, type EntityResult, type NotFound } from '#libs/platform/entity/index.ts';
 import { shownTime } from '#libs/platform/http/index.ts';
 import type { Announcements } from '#libs/platform/announcements/index.ts';
+import type { Core } from '#libs/platform/runtime/index.ts';
 
 import {
   decideDelete,
@@ -51,11 +52,11 @@ export const tokenIssuerEntity = entity<TokenIssuerState, TokenIssuerEvent, {}>(
 });
 
 export class TokenIssuers extends Entities<TokenIssuerState, TokenIssuerEvent, {}> {
-  readonly #changes: Pick<Announcements, 'announce'>;
+  readonly #announcements: Announcements;
 
-  constructor(core: EntityCore, changes: Pick<Announcements, 'announce'>) {
+  constructor(core: Core) {
     super(tokenIssuerEntity, core);
-    this.#changes = changes;
+    this.#announcements = core.announcements;
   }
 
   async change(
@@ -66,7 +67,7 @@ export class TokenIssuers extends Entities<TokenIssuerState, TokenIssuerEvent, {
     const result = await this.update(context, id, (issuer) =>
       changes === 'delete' ? decideDelete() : decideUpdate(issuer, changes),
     );
-    if (result.ok) await this.#changes.announce({ kind: 'issuer-changed', issuerId: id });
+    if (result.ok) await this.#announcements.announce({ kind: 'issuer-changed', issuerId: id });
     return result;
   }
 

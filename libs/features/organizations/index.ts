@@ -3,7 +3,6 @@ import type { Module } from '#libs/platform/runtime/index.ts';
 
 import { organizationEntity } from './organization.read.ts';
 
-export { Applications } from './applications.ts';
 export { organizationRoutes } from './organization.http.ts';
 export { organizationEntity, organizationReference, Organizations } from './organization.read.ts';
 export type { UserSummary } from './organization.read.ts';

@@ -18,7 +18,7 @@ import {
   PLATFORM_SCOPE,
   type UserSummaries,
 } from './organization.read.ts';
-import { decideUpdate, type Organization, organizationApplication } from './organization.ts';
+import { type Organization, organizationApplication } from './organization.ts';
 
 const name = text({ min: 1, max: 256, description: 'Name of the organization' });
 
@@ -40,19 +40,12 @@ const params = z.object({ id: idParam('Id of the organization') });
 interface OrganizationRouteParts {
   readonly organizations: Organizations;
   readonly users: UserSummaries;
-  readonly announcements: {
-    /** Called after an organization has got another application. Never rejects. */
-    announceOrganization(): Promise<void>;
-  };
 }
 
 const { requiring } = routesTagged('organizations');
 const response = { 200: organizationSchema };
 
-export function organizationRoutes(
-  app: HttpApp,
-  { organizations, users, announcements }: OrganizationRouteParts,
-): void {
+export function organizationRoutes(app: HttpApp, { organizations, users }: OrganizationRouteParts): void {
   const replies = new EntityReplies(organizations, {}, { of: (shown) => withOwners(shown, users) });
 
   declareReads(app, replies, {
@@ -105,9 +98,7 @@ export function organizationRoutes(
         throw invalid(['body', 'owner_id'], 'the organization has no such user', ownerUserId);
       }
       const changes = { name, application, ownerUserId };
-      const result = await organizations.update(commandContext(request), id, (one) => decideUpdate(one, changes));
-      if (application !== undefined && result.ok) await announcements.announceOrganization();
-      return replies.sendResult(request, reply, result);
+      return replies.sendResult(request, reply, await organizations.change(commandContext(request), id, changes));
     },
   );
 }

@@ -4,13 +4,18 @@ import { z } from 'zod';
 import { shownFields } from '#libs/kernel/fields.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { Entities, entity, type EntityCore } from '#libs/platform/entity/index.ts';
+import { Entities, entity, type EntityResult, type NotFound } from '#libs/platform/entity/index.ts';
 import { commandContext, idReference, notFound, type Principal, shownTime } from '#libs/platform/http/index.ts';
+import { type Announcements, FreshReads } from '#libs/platform/announcements/index.ts';
+import type { Core } from '#libs/platform/runtime/index.ts';
+import { Fault } from '#libs/kernel/faults.ts';
 
 import {
-  ORGANIZATION,
+  decideUpdate,
   type Organization,
+  ORGANIZATION,
   organizationApplication,
+  type OrganizationChanges,
   organizationCodec,
   type OrganizationEvent,
   organizationFold,
@@ -70,10 +75,30 @@ export const organizationReference = idReference({
 
 export class Organizations extends Entities<OrganizationState, OrganizationEvent, {}> {
   readonly #users: UserSummaries;
+  readonly #announcements: Announcements;
+  readonly #applications: Applications;
 
-  constructor(core: EntityCore, users: UserSummaries) {
+  constructor(core: Core, users: UserSummaries) {
     super(organizationEntity, core);
     this.#users = users;
+    this.#announcements = core.announcements;
+    this.#applications = new Applications(this, core.announcements);
+  }
+
+  async change(
+    context: CommandContext,
+    id: EntityId,
+    changes: OrganizationChanges,
+  ): Promise<EntityResult<Organization, NotFound>> {
+    const result = await this.update(context, id, (organization) => decideUpdate(organization, changes));
+    if (result.ok && changes.application !== undefined)
+      await this.#announcements.announce({ kind: 'organization-changed' });
+    return result;
+  }
+
+  /** See `Applications.of`. */
+  application(id: EntityId): Promise<string | null> {
+    return this.#applications.of(id);
   }
 
   /** Null for an organization that does not exist. */
@@ -101,5 +126,47 @@ export class Organizations extends Entities<OrganizationState, OrganizationEvent
   async contextFor(request: FastifyRequest, requested: EntityId | undefined): Promise<CommandContext> {
     const organizationId = await this.target(request.principal, requested);
     return { ...commandContext(request), organizationId };
+  }
+}
+
+const MAX_ORGANIZATIONS = 10_000;
+
+/**
+ * The applications that organizations belong to, which every interaction names. Kept in memory, because a post by one
+ * writer would wait for Redis only to read one.
+ *
+ * Guarantees: those of `FreshReads`, except that the last known application counts while Redis is away.
+ */
+export class Applications {
+  readonly #reads: FreshReads<Organization>;
+
+  /** @param clock monotonic, in milliseconds */
+  constructor(
+    organizations: Pick<Organizations, 'find'>,
+    announcements: Pick<Announcements, 'areReceivedSince' | 'listen'>,
+    clock?: () => number,
+  ) {
+    this.#reads = new FreshReads({
+      read: (id) => organizations.find(id, id),
+      announcements,
+      // Changes of organizations are rare: a change of one makes all be read again.
+      onChange({ kind }, reads) {
+        if (kind === 'organization-changed') reads.outdateAll();
+      },
+      max: MAX_ORGANIZATIONS,
+      clock,
+    });
+  }
+
+  /** @throws `Fault` `store_unavailable` if it was never read */
+  async of(id: EntityId): Promise<string | null> {
+    try {
+      const reading = this.#reads.current(id) ?? (await this.#reads.read(id));
+      return reading?.value.application ?? null;
+    } catch (error) {
+      const known = this.#reads.known(id);
+      if (known === undefined || !(error instanceof Fault)) throw error;
+      return known.value.application;
+    }
   }
 }

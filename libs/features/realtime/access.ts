@@ -58,11 +58,11 @@ export async function grantOf(
 
 export interface AccessParts {
   /** Decides on keys and their users from the log, as strictly as in the authentication of a request. */
-  readonly keys: Pick<CallerAuthenticator, 'principal' | 'verify' | 'onChange' | 'onGap'>;
-  readonly changes: Pick<Announcements, 'subscribe'>;
+  readonly keys: Pick<CallerAuthenticator, 'principal' | 'verify'>;
+  readonly announcements: Pick<Announcements, 'listen' | 'receive'>;
   readonly channels: ChannelUsers;
   /** Decides which channels members may come into. */
-  readonly members: Pick<ChannelAccess, 'admission' | 'onChange' | 'onGap'>;
+  readonly members: Pick<ChannelAccess, 'admission'>;
   readonly log: Pick<Platform['log'], 'error'>;
 }
 
@@ -124,20 +124,20 @@ export class SubscriberAccess implements LiveAccess {
 
   /** Calls `handler` immediately with changes that end access, or may, until the returned function is called. */
   onChange(handler: (change: AccessChange) => void): () => void {
-    const { keys, members, changes } = this.#parts;
-    return changes.subscribe({
+    const { announcements } = this.#parts;
+    // The authenticators listen, too, and before the handler, which may check a key.
+    const stopListening = announcements.listen({
       onChange: (change) => {
-        // Before the handler, which may check the key.
-        keys.onChange(change);
-        members.onChange(change);
-        handler(accessChange(change));
+        const changed = accessChange(change);
+        if (changed !== null) handler(changed);
       },
-      onGap: () => {
-        keys.onGap();
-        members.onGap();
-        handler({ kind: 'doubtful', concerns: () => true });
-      },
+      onGap: () => handler({ kind: 'doubtful', concerns: () => true }),
     });
+    const stopReceiving = announcements.receive();
+    return () => {
+      stopListening();
+      stopReceiving();
+    };
   }
 }
 
@@ -146,7 +146,7 @@ function withExpiryOf(key: Principal | null, grant: ChannelGrant): ChannelGrant 
   return { ...grant, expiresAtMs: earliest(key.expiresAtMs, grant.expiresAtMs) };
 }
 
-function accessChange(change: AnnouncedChange): AccessChange {
+function accessChange(change: AnnouncedChange): AccessChange | null {
   switch (change.kind) {
     case 'changed':
     case 'revoked':
@@ -161,6 +161,8 @@ function accessChange(change: AnnouncedChange): AccessChange {
       return { kind: 'doubtful', concerns: ({ channelId }) => channelId === change.channelId };
     case 'issuer-changed':
       return { kind: 'doubtful', concerns: () => true };
+    case 'organization-changed':
+      return null;
     default:
       return unreachable(change);
   }

@@ -28,7 +28,6 @@ export { WebsocketAdmission } from './websocket-admission.ts';
 interface RealtimeDeps {
   readonly channels: Pick<Channels, 'log' | 'usersOf' | 'values'>;
   readonly authenticator: AccessParts['keys'];
-  readonly keyChanges: AccessParts['changes'];
   readonly members: AccessParts['members'] & Pick<ChannelAccess, 'admits'>;
   /** Commands of other features. */
   readonly commands: readonly LiveCommandType[];
@@ -38,9 +37,9 @@ interface RealtimeDeps {
 
 export function createRealtime(core: Core, deps: RealtimeDeps) {
   const { channels, liveEvents, publicEvents } = deps;
-  const { redis, log } = core;
-  const { authenticator: keys, keyChanges: changes, members } = deps;
-  const access = new SubscriberAccess({ keys, changes, channels, members, log });
+  const { announcements, redis, log } = core;
+  const { authenticator: keys, members } = deps;
+  const access = new SubscriberAccess({ keys, announcements, channels, members, log });
   /** See `AdmissionOptions`. API keys are not accepted: they are no secrets of browsers. */
   const grantOfMember = async (principal: Principal, channelId: EntityId): Promise<ChannelGrant | null> => {
     if (!principal.isMember || !principal.scopes.has('read')) return null;

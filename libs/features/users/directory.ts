@@ -1,4 +1,4 @@
-import type { Applications } from '#libs/features/organizations/index.ts';
+import type { Organizations } from '#libs/features/organizations/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 
 import type { KnownUser, Users } from './user.read.ts';
@@ -6,11 +6,11 @@ import type { KnownUser, Users } from './user.read.ts';
 /** Looks up the active users of organizations, and the applications that created the organizations. */
 export class Directory {
   readonly #users: Users;
-  readonly #applications: Applications;
+  readonly #organizations: Organizations;
 
-  constructor(users: Users, applications: Applications) {
+  constructor(users: Users, organizations: Organizations) {
     this.#users = users;
-    this.#applications = applications;
+    this.#organizations = organizations;
   }
 
   /** See `Users.user`. */
@@ -25,6 +25,6 @@ export class Directory {
 
   /** See `Applications.of`. */
   application(organizationId: EntityId): Promise<string | null> {
-    return this.#applications.of(organizationId);
+    return this.#organizations.application(organizationId);
   }
 }

@@ -5,8 +5,10 @@ import { systemClock } from '#libs/kernel/clock.ts';
 import { shownFields } from '#libs/kernel/fields.ts';
 import { newId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { Entities, entity, type EntityCore, type EntityResult, type NotFound } from '#libs/platform/entity/index.ts';
+import { Entities, entity, type EntityResult, type NotFound } from '#libs/platform/entity/index.ts';
 import { shownTime } from '#libs/platform/http/index.ts';
+import type { Announcements } from '#libs/platform/announcements/index.ts';
+import type { Core } from '#libs/platform/runtime/index.ts';
 
 import {
   decideDeactivate,
@@ -66,23 +68,19 @@ export interface UserOfIssuer {
   readonly imageUrl: string | null;
 }
 
-/** Port: the keys of a deactivated user must stop working everywhere before the deactivation is answered. */
-export interface DeactivationAnnouncements {
-  /** Never rejects. */
-  announceDeactivation(organizationId: EntityId, userId: EntityId): Promise<void>;
-}
-
 export class Users extends Entities<UserState, UserEvent, UserFacets> {
-  readonly #announcements: DeactivationAnnouncements;
+  readonly #announcements: Announcements;
 
-  constructor(core: EntityCore, announcements: DeactivationAnnouncements) {
+  constructor(core: Core) {
     super(userEntity, core);
-    this.#announcements = announcements;
+    this.#announcements = core.announcements;
   }
 
   async deactivate(context: CommandContext, id: EntityId): Promise<EntityResult<User, NotFound>> {
     const result = await this.update(context, id, decideDeactivate);
-    if (result.ok) await this.#announcements.announceDeactivation(context.organizationId, id);
+    const { organizationId } = context;
+    // Its keys must stop working everywhere before the deactivation is answered.
+    if (result.ok) await this.#announcements.announce({ kind: 'user-deactivated', organizationId, userId: id });
     return result;
   }
 

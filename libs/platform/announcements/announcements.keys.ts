@@ -1,2 +1,2 @@
-/** Pub/sub channel on which changes of keys are announced to every process. */
-export const KEY_CHANGES_CHANNEL = 'parley:key-changes:v1';
+/** Pub/sub channel on which changes are announced to every process. Its name is older than changes of anything but keys. */
+export const ANNOUNCEMENTS_CHANNEL = 'parley:key-changes:v1';

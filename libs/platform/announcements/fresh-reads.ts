@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 
 import type { EntityId } from '#libs/kernel/ids.ts';
 
-import type { Announcements } from './announcements.ts';
+import type { AnnouncedChange, Announcements } from './announcements.ts';
 
 /** Maximum age of the read behind a decision, unless announcements prove that the entity has not changed since. */
 export const MAX_STALENESS_MS = 800;
@@ -26,7 +26,11 @@ interface PendingRead<Value> {
 export interface FreshReadsOptions<Value> {
   /** Reads the entity from the log; null for one that grants nothing. Throws `store_unavailable` faults. */
   readonly read: (id: EntityId) => Promise<Value | null>;
-  readonly changes: Pick<Announcements, 'areReceivedSince'>;
+  readonly announcements: Pick<Announcements, 'areReceivedSince' | 'listen'>;
+  /** Invalidates the entities that a change concerns. */
+  readonly onChange: (change: AnnouncedChange, reads: FreshReads<Value>) => void;
+  /** Called when announcements may have been missed, after which every entity is read again. */
+  readonly onGap?: () => void;
   /** Entities, or their bytes if `bytesOf` measures them. */
   readonly max: number;
   readonly bytesOf?: (value: Value) => number;
@@ -58,6 +62,13 @@ export class FreshReads<Value> {
     this.#known = new LRUCache(
       bytesOf === undefined ? { max } : { maxSize: max, sizeCalculation: ({ value }) => bytesOf(value) },
     );
+    options.announcements.listen({
+      onChange: (change) => options.onChange(change, this),
+      onGap: () => {
+        this.outdateAll();
+        options.onGap?.();
+      },
+    });
   }
 
   /** A read that is recent enough to decide on; undefined if there is none. */
@@ -66,7 +77,7 @@ export class FreshReads<Value> {
     if (reading === undefined || reading.readAtMs <= this.#gapAtMs) return undefined;
     const age = this.#clock() - reading.readAtMs;
     if (age >= MAX_STALENESS_MS) {
-      if (age >= MAX_AGE_MS || !this.#options.changes.areReceivedSince(reading.readAtMs, MAX_STALENESS_MS)) {
+      if (age >= MAX_AGE_MS || !this.#options.announcements.areReceivedSince(reading.readAtMs, MAX_STALENESS_MS)) {
         return undefined;
       }
       // A failure is reported once this read is too old and a caller awaits the next one.
@@ -118,8 +129,8 @@ export class FreshReads<Value> {
     for (const [id, { value }] of this.#known.entries()) if (concerns(value)) this.#known.delete(id);
   }
 
-  /** Announcements may have been missed: every entity is read again. */
-  onGap(): void {
+  /** Every entity is read again before the next decision; `known` still answers. */
+  outdateAll(): void {
     this.#gapAtMs = this.#clock();
     for (const pending of this.#pending.values()) pending.outdated = true;
   }

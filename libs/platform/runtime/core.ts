@@ -12,6 +12,7 @@ import {
 import { EventStreams } from '#libs/platform/entity/index.ts';
 import { LiveNode, type PublishedHeads } from '#libs/platform/live/index.ts';
 import { TipCache } from '#libs/platform/streams/index.ts';
+import { Announcements } from '#libs/platform/announcements/index.ts';
 
 import type { Platform } from './platform.ts';
 
@@ -24,6 +25,7 @@ export interface ReadModels {
 
 /** The clients of the stores, and the readers and writers of this process on them: modules are created with it. */
 export interface Core extends Platform, ReadModels {
+  readonly announcements: Announcements;
   readonly collections: CollectionReader;
   readonly history: HistoryReader;
   /** What clients of this process follow; created by the first call, because other roles must not start its clock. */
@@ -59,6 +61,7 @@ export function openCore(platform: Platform, projections: readonly AnyProjection
   return {
     ...platform,
     ...models,
+    announcements: new Announcements(platform),
     collections,
     history: new HistoryReader(platform, models.projector, collections),
     live,

@@ -131,6 +131,7 @@ describe('a rotated key', () => {
   it('can be rotated again if its successor was announced and not issued', async () => {
     const old = await createKey();
     const { platform } = api.stores;
+    const announcements = { announce: async () => undefined };
     // The process dies between the two appends of a rotation.
     const store: EventStore = {
       append: (stream, ...rest) =>
@@ -139,7 +140,7 @@ describe('a rotated key', () => {
       ping: () => platform.store.ping(),
       close: () => platform.store.close(),
     };
-    const dying = new Keys({ ...platform, ...composeReadModels(platform), store }, { announce: async () => undefined });
+    const dying = new Keys({ ...platform, ...composeReadModels(platform), store, announcements });
     await expect(dying.rotate(operatorContext(), old.id, { grantor: 'operator' })).rejects.toThrow('killed');
 
     // A caller that may not rotate the key does not withdraw the announced successor.
@@ -186,7 +187,7 @@ describe('a revoked key', () => {
     expect(await statusWith(other, key)).toBe(200);
     const { platform } = api.stores;
     const silent = { announce: async () => undefined };
-    const commands = new Keys({ ...platform, ...composeReadModels(platform) }, silent);
+    const commands = new Keys({ ...platform, ...composeReadModels(platform), announcements: silent });
     await commands.revoke(operatorContext(), id, 'operator');
     for (const node of api.stores.platform.redis.nodes()) await node.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
     await eventually(async () => (await statusWith(other, key)) === 401);

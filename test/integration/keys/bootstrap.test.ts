@@ -32,7 +32,8 @@ function start(bootstrapKey?: string, platform: Platform = test.platform): Promi
 }
 
 async function authenticate(key: string): Promise<Principal | null> {
-  const parts = { directory: new KeyDirectory(test.platform), changes: { areReceivedSince: () => false } };
+  const announcements = { areReceivedSince: () => false, listen: () => () => undefined };
+  const parts = { directory: new KeyDirectory(test.platform), announcements };
   return new KeyAuthenticator(parts).authenticate(key);
 }
 

@@ -51,10 +51,8 @@ it('the error does not claim an unchanged key if the second step of a rotation f
     ping: () => platform.store.ping(),
     close: () => platform.store.close(),
   };
-  const commands = new Keys(
-    { ...platform, store, ...composeReadModels(platform) },
-    { announce: async () => undefined },
-  );
+  const announcements = { announce: async () => undefined };
+  const commands = new Keys({ ...platform, store, ...composeReadModels(platform), announcements });
   const description = {
     name: 'old',
     principal: { type: 'service' as const, id: 'robot' },

@@ -47,7 +47,7 @@ describe('authentication while a store is unavailable', () => {
 
   it('accepts recently read keys without the log, and answers 503, not 401, for others', async () => {
     const keys = [await newKey(), await newKey()] as const;
-    await eventually(() => api.features.keyChanges.areReceivedSince(performance.now(), 1_000));
+    await eventually(() => api.features.announcements.areReceivedSince(performance.now(), 1_000));
     const read = (): Promise<Answer> => api.call({ method: 'GET', url: '/api/v1/users', key: keys[0] });
     expect((await read()).status).toBe(200);
     await api.stores.platform.store.close();

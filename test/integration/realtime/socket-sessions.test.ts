@@ -40,8 +40,6 @@ beforeAll(async () => {
   const access = new SubscriberAccess({
     keys: {
       principal: () => null,
-      onChange: () => undefined,
-      onGap: () => undefined,
       async verify(keyId) {
         const failure = failures.get(keyId);
         if (failure !== undefined) throw failure;
@@ -53,8 +51,8 @@ beforeAll(async () => {
         };
       },
     },
-    changes: { subscribe: () => () => undefined },
-    members: { admission: async () => null, onChange: () => undefined, onGap: () => undefined },
+    announcements: { listen: () => () => undefined, receive: () => () => undefined },
+    members: { admission: async () => null },
     channels: {
       async usersOf(organizationId, channelId) {
         await fold;

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { decideUpdate } from '#libs/features/organizations/organization.ts';
 import type { InteractionQueries } from '#libs/features/channels/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
@@ -78,10 +77,9 @@ it('a changed application counts for the posts of other processes', async () => 
   const directory = second.channels.directories.users;
   const { stop } = second.startAuthenticator();
   // It is then not read again before an announcement.
-  await eventually(() => second.keyChanges.areReceivedSince(performance.now(), 60_000));
+  await eventually(() => second.announcements.areReceivedSince(performance.now(), 60_000));
   expect(await directory.application(id)).toBe('app_main');
-  await first.organizations.update(command(), id, (one) => decideUpdate(one, { application: 'health' }));
-  await first.keyChanges.announceOrganization();
+  await first.organizations.change(command(), id, { application: 'health' });
   await eventually(async () => expect(await directory.application(id)).toBe('health'));
   stop();
 });

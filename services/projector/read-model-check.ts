@@ -35,7 +35,7 @@ export const CHECK_EVERY_MS = 24 * 3_600_000;
 
 /**
  * Walks through the log and compares each entity that it creates with its read model. Runs after a start, whenever Redis
- * came back, and once a day, at a low priority: one page of the log and a few entities at a time.
+ * came back, and once a day, at a low priority: a few entities at a time, each in pages of events with rests between them.
  */
 export class ReadModelCheck {
   readonly #parts: ReadModelCheckParts;
@@ -90,17 +90,21 @@ export class ReadModelCheck {
     const entities = created.filter((entity) => entity !== null);
     for (let from = 0; from < entities.length && !signal.aborted; from += AT_ONCE) {
       while (!this.#parts.isLive() && !signal.aborted) await pause(WAIT_MS, signal);
-      const startedAt = performance.now();
       await Promise.all(entities.slice(from, from + AT_ONCE).map((entity) => this.#checkOne(entity, signal)));
-      await pause((performance.now() - startedAt) * (this.#parts.rest ?? REST), signal);
     }
   }
 
   /** An entity that cannot be compared costs the others nothing. */
   async #checkOne(entity: EntityRef, signal: AbortSignal): Promise<void> {
     const { check, onRepaired, onFailure } = this.#parts;
+    let workedFrom = performance.now();
+    const rest = async (): Promise<void> => {
+      await pause((performance.now() - workedFrom) * (this.#parts.rest ?? REST), signal);
+      signal.throwIfAborted();
+      workedFrom = performance.now();
+    };
     try {
-      const outcome = await retry(() => check.run(entity), {
+      const outcome = await retry(() => check.run(entity, rest), {
         signal,
         onFailure(error) {
           if (!(error instanceof Fault)) throw error;

@@ -5,6 +5,8 @@ import { join } from 'node:path';
 
 import { createApiKey } from '#libs/platform/http/index.ts';
 
+import { eventually } from '#test/support/eventually.ts';
+
 import { type Parley, startParley } from './child-process.ts';
 import { sampleMessages } from './sample-messages.ts';
 
@@ -65,6 +67,7 @@ export function prepareInteractions(what: InteractionRead): Promise<ChannelFixtu
 }
 
 const AT_ONCE = 25;
+const CHECK_MS = 120_000;
 
 /** Channels with one interaction each; all of the same message, so that all answers have the same size. */
 export function prepareManyInteractions(count: number): Promise<ChannelFixture> {
@@ -112,7 +115,11 @@ async function prepare(
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-bench-'));
   const apiKey = createApiKey();
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
-  const start = (flags: readonly string[] = []) => startParley(dataDir, apiKey, { flags, env });
+  const start = async (flags: readonly string[] = []): Promise<Parley> => {
+    const parley = await startParley(dataDir, apiKey, { flags, env });
+    await eventually(() => isChecked(parley.url), { timeoutMs: CHECK_MS, everyMs: 100 });
+    return parley;
+  };
   const parley = await start();
   try {
     const paths = await fill(async (path, body) => {
@@ -124,6 +131,18 @@ async function prepare(
   } finally {
     await parley.stop();
   }
+}
+
+/** A start is followed by a check of all read models against the log, as there is one a day: it is not part of a row. */
+async function isChecked(url: URL): Promise<boolean> {
+  const health = (await (await fetch(new URL('/health/ready', url))).json()) as Health;
+  return health.checks?.projection?.detail?.check?.completed != null;
+}
+
+interface Health {
+  readonly checks?: {
+    readonly projection?: { readonly detail?: { readonly check?: { readonly completed?: unknown } } };
+  };
 }
 
 async function newChannel(post: Post, hasAgent = true): Promise<string> {

@@ -2,12 +2,14 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
+import { newId } from '#libs/kernel/ids.ts';
 import { EntityCheck } from '#libs/platform/readmodel/index.ts';
 import { composeFeatures, composeReadModels, PROJECTIONS, type ReadModels } from '#services/features.ts';
 import { ProjectionLoop } from '#services/projector/projection-loop.ts';
 import { ReadModelCheck } from '#services/projector/read-model-check.ts';
 import { playChannels } from '#test/support/channel-history.ts';
 import { commandHistories, playHistory } from '#test/support/command-history.ts';
+import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 import { dumpReadModels } from '#test/support/read-model-dump.ts';
@@ -120,6 +122,36 @@ it('leaves a list entry that another process folds during a repair', async () =>
     },
   });
   const check = new EntityCheck({ ...test.platform, ...models, redis: raced, projections: PROJECTIONS });
-  expect(await check.run({ category: 'channel', organizationId, id })).toBe('repaired');
+  expect(await check.run({ category: 'channel', organizationId, id }, () => Promise.resolve())).toBe('repaired');
   expect(await node(members).hgetall(members)).toEqual(entries);
+});
+
+it('rests between the pages of a long stream, whose comparison would take the process for itself', async () => {
+  const [organizationId, id] = [newId(), newId()];
+  const { channels } = composeFeatures(test.platform);
+  await channels.create(serviceCommand(organizationId, { commandId: id }), { id, ...PLAIN_CHANNEL, name: 'long' });
+  const interaction = {
+    participant: { type: 'system' as const },
+    content: [],
+    contentRole: 'user_message' as const,
+    complete: true,
+    metadata: null,
+    invocationConfig: null,
+    turnId: null,
+    parentSpanId: null,
+    organizationApplication: null,
+  };
+  const posts = Array.from({ length: 450 }, () => {
+    const post = { ...interaction, spanId: newId() };
+    return channels.interactions.post(serviceCommand(organizationId), id, post, { spanIsNew: true });
+  });
+  expect((await Promise.all(posts)).every(({ ok }) => ok)).toBe(true);
+  const check = new EntityCheck({ ...test.platform, ...models, projections: PROJECTIONS });
+  let rests = 0;
+  const outcome = await check.run({ category: 'channel', organizationId, id }, () =>
+    Promise.resolve(void (rests += 1)),
+  );
+  expect(outcome).toBe('same');
+  // 451 events.
+  expect(rests).toBe(5);
 });

@@ -88,8 +88,12 @@ const POSTS = new Set(
   ).split(' '),
 );
 
+/** Classes by which highlighters mark the numbers of lines: Pygments, Rouge, highlight.js, Prism. */
+const LINE_NUMBERS = new Set('linenos lineno linenodiv rouge-gutter hljs-ln-numbers line-numbers-rows'.split(' '));
+
 export const NAMES_ASIDE = 1;
 export const NAMES_POST = 2;
+export const NAMES_LINE_NUMBERS = 4;
 
 /** Sites use the same names, and combine them in the same few ways, in all of their pages. */
 const known = new Map<string, number>();
@@ -97,7 +101,7 @@ const MAX_KNOWN = 20_000;
 
 /**
  * The meaning of the words of a `class` or an `id`: NAMES_ASIDE stands beside the content, NAMES_POST is the text of
- * a post.
+ * a post, NAMES_LINE_NUMBERS has the numbers of the lines of code.
  */
 export function meaningOf(names = ''): number {
   if (names === '') return 0;
@@ -113,5 +117,9 @@ export function meaningOf(names = ''): number {
 
 function meaningOfName(name: string): number {
   const isAside = ASIDE_NAMES.has(name) || isAsideWord(name);
-  return (isAside ? NAMES_ASIDE : 0) | (POSTS.has(name.toLowerCase()) ? NAMES_POST : 0);
+  return (
+    (isAside ? NAMES_ASIDE : 0) |
+    (POSTS.has(name.toLowerCase()) ? NAMES_POST : 0) |
+    (LINE_NUMBERS.has(name) ? NAMES_LINE_NUMBERS : 0)
+  );
 }

@@ -1,5 +1,15 @@
 import { ARTICLE_REGION, ASIDE_REGION, MAIN_REGION, type Region } from './blocks.ts';
-import { ASIDE, HIDDEN, isAsideRole, meaningOf, NAMES_ASIDE, NAMES_POST, OUTER_ASIDE } from './html-elements.ts';
+import {
+  ASIDE,
+  HIDDEN,
+  isAsideRole,
+  meaningOf,
+  NAMES_ASIDE,
+  NAMES_LINE_NUMBERS,
+  NAMES_POST,
+  OUTER_ASIDE,
+} from './html-elements.ts';
+import { comparable } from './generic-headings.ts';
 import type { HtmlNode } from './html-node.ts';
 
 /** Characters of `noscript` from which on it is the page for readers without scripts, and not an excuse. */
@@ -95,6 +105,7 @@ function isUnshown(node: HtmlNode): boolean {
 function isHidden(node: HtmlNode): boolean {
   const style = node.attribute('style');
   if (style !== undefined && HIDING_STYLE.test(style)) return true;
+  if ((meaningOf(node.attribute('class')) & NAMES_LINE_NUMBERS) !== 0) return true;
   return node.attribute('hidden') !== undefined || node.attribute('aria-hidden') === 'true';
 }
 
@@ -103,8 +114,32 @@ function isNamedPost(node: HtmlNode): boolean {
 }
 
 function isNamedAside(node: HtmlNode): boolean {
-  const meaning = meaningOf(node.attribute('class')) | meaningOf(node.attribute('id'));
-  return (meaning & NAMES_ASIDE) !== 0 && !wrapsCode(node);
+  const isByClass = (meaningOf(node.attribute('class')) & NAMES_ASIDE) !== 0;
+  const isNamed = isByClass || ((meaningOf(node.attribute('id')) & NAMES_ASIDE) !== 0 && !isAnchor(node));
+  return isNamed && !wrapsCode(node);
+}
+
+const HEADING = /^(?:h[1-6]|dt)$/;
+
+/**
+ * Whether the `id` of an element repeats its heading, for links to it: in documentation, sections are called `pagination`
+ * or `cookies`. A box beside the content may be named after its heading too, but then the elements around it are not.
+ */
+function isAnchor(node: HtmlNode): boolean {
+  const { name, parent } = node;
+  if (HEADING.test(name) || (parent !== null && HEADING.test(parent.name))) return true;
+  if (parent === null || !isNamedAsItsHeading(node)) return false;
+  if (isNamedAsItsHeading(parent)) return true;
+  for (let one = parent.first; one !== null; one = one.next) if (one !== node && isNamedAsItsHeading(one)) return true;
+  return false;
+}
+
+function isNamedAsItsHeading(node: HtmlNode): boolean {
+  const id = node.attribute('id');
+  if (id === undefined) return false;
+  for (let child = node.first; child !== null; child = child.next)
+    if (HEADING.test(child.name)) return comparable(child.content()) === comparable(id);
+  return false;
 }
 
 /** Whether readers bring the text of an element to light, as that of a tab. */

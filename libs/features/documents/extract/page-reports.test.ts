@@ -18,8 +18,36 @@ it.each([
     'a headline in a banner above the main content',
     `<div class=hero-banner><h1>KEPT</h1></div><main><p>${words}</main>`,
   ],
+  [
+    'a section of documentation whose anchor is the name of a part of pages (mozilla/readability#807)',
+    `<main><section id=the-api><h1>The API</h1><p>${words}</p><section id=pagination><h2>Pagination<a href=#x>¶</a></h2><p>KEPT</section></section>`,
+  ],
+  [
+    'a topic beside others of a page',
+    `<main><h1>T</h1><p>${words}</p><div id=your-rights><h2>Your rights</h2></div><div id=cookies><h2>Cookies</h2><p>KEPT</div>`,
+  ],
+  ['a heading whose anchor is the name of a part of pages', `<main><p>${words}</p><h2 id=navigation>KEPT</h2>`],
+  ['a heading with an anchor within', `<main><p>${words}</p><h2><a name=menu id=menu>KEPT</a></h2>`],
+  [
+    'a term whose anchor is the name of a part of pages',
+    `<p>${words}</p><dl><dt id=sort>KEPT<dd>Order of results</dl>`,
+  ],
   ['a table with numbers that are links', `<table><tr><td><a href=x>1</a><td>KEPT ${words}</table>`],
 ])('keeps %s', (_, html) => {
   const page = readPage(Buffer.from(html), { url: 'https://example.org/', contentType: 'text/html; charset=utf-8' });
   expect(page.text).toContain('KEPT');
+});
+
+it.each([
+  ['a box that is named after its heading', `<p>${words}</p><div id=newsletter><h2>Newsletter</h2>LEFT OUT</div>`],
+  ['comments below a text', `<main><p>${words}</p><section id=comments><h2>2 comments</h2><p>LEFT OUT</section>`],
+  ['links of the place in a site', `<p id=breadcrumbs>LEFT OUT<p>${words}</p>`],
+  ['numbers of lines in code', `<p>${words}</p><pre><span class=linenos>LEFT OUT</span>a = 1</pre>`],
+  [
+    'numbers of lines beside code',
+    `<p>${words}</p><table><tr><td class=linenos><pre>LEFT OUT</pre><td><pre>a</pre></table>`,
+  ],
+])('leaves out %s', (_, html) => {
+  const page = readPage(Buffer.from(html), { url: 'https://example.org/', contentType: 'text/html; charset=utf-8' });
+  expect(page.text).not.toContain('LEFT OUT');
 });

@@ -8,6 +8,8 @@ import type { FeatureConfig } from '#services/features.ts';
 import { startTestEventStore, type TestEventStore } from './event-store.ts';
 import { type EmptyRedis, startEmptyRedis, startTestRedis, type TestRedis } from './redis.ts';
 
+export const TOKEN_SECRET = 'a secret of this test only';
+
 /** New stores, and the platform on them. */
 export interface TestPlatform<R extends EmptyRedis = EmptyRedis> {
   readonly platform: Platform;
@@ -44,7 +46,7 @@ export async function startTestPlatform(options?: TestPlatformOptions): Promise<
     redisUrl: redis.url,
     log: pino({ level: 'silent' }),
     metrics: createMetrics({ processMetrics: false }),
-    tokenSecret: 'a secret of this test only',
+    tokenSecret: TOKEN_SECRET,
     ...(options?.fetch && { fetch: options.fetch }),
     ...(options?.blobsDir !== undefined && { blobsDir: options.blobsDir }),
     ...(options?.blobsS3 && { blobsS3: options.blobsS3 }),

@@ -108,7 +108,9 @@ function listRoute(app: HttpApp, channels: Channels, access: Access, markers: Ma
       // A member's list: the read model names candidates, and each is admitted by the log.
       const own = principal.isMember ? [principal.principalId] : [];
       if (reader !== null) own.push(reader);
-      const participant = [...new Set([...own, ...(query.participant === undefined ? [] : [query.participant])])];
+      const asked = new Set([...own, ...(query.participant === undefined ? [] : [query.participant])]);
+      // Absent without such a filter, as in cursors that a version without it has signed.
+      const participant = asked.size > 0 ? [...asked] : undefined;
       const page = openPage(request, request.query, { ...query, participant, is_owner: isOwner });
       // An organization can read only channels that it owns.
       if (isOwner === false) return sendPage(reply, [], page.meta({ total: 0, hasNext: false, last: null }));
@@ -117,7 +119,7 @@ function listRoute(app: HttpApp, channels: Channels, access: Access, markers: Ma
         ...others,
         channelType,
         parentChannelId,
-        participant: participant.length > 0 ? participant : undefined,
+        participant,
       };
       const found = await channels.list(principal.organizationId, filter, page);
       const admitted = principal.isMember ? await access.admitted(principal, found.ids) : null;

@@ -106,7 +106,8 @@ function listRoute(app: HttpApp, { queries }: Channels): void {
       OF_CHANNEL,
     ),
     async (request, reply) => {
-      const { size: _size, page: _page, cursor: _cursor, ...query } = request.query;
+      // Whether reactors are named changes no page, so cursors are not bound to it.
+      const { size: _size, page: _page, cursor: _cursor, include_reactors: namesReactors, ...query } = request.query;
       const { id } = request.params;
       const page = openPage(request, request.query, { ...query, channel: id });
       const filter = {
@@ -122,7 +123,7 @@ function listRoute(app: HttpApp, { queries }: Channels): void {
         includeToolCallUpdates: query.include_tool_call_updates,
       };
       const { organizationId } = request.principal;
-      const reader = { ...readerOf(request.principal), namesReactors: query.include_reactors };
+      const reader = { ...readerOf(request.principal), namesReactors };
       const read = () =>
         queries.at(organizationId, id, query.as_of, (view) =>
           queries.list(organizationId, id, filter, page, reader, view),

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { canonicalJson, TokenSigner } from '#libs/platform/http/signed-token.ts';
+import { TOKEN_SECRET } from '#test/support/platform.ts';
 import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
@@ -116,6 +118,19 @@ describe("a channel's interactions", () => {
     for (const junk of ['yesterday', '2026-01-31', '2026-01-31T12:00:00', '7']) {
       expect((await list(`created_after=${junk}`)).detail[0].loc).toEqual(['query', 'created_after']);
     }
+  });
+
+  it('continue cursors that versions with fewer parameters have signed, and so do channels', async () => {
+    const tokens = new TokenSigner(TOKEN_SECRET);
+    const cursor = (url: string, filter: object, last: string): string =>
+      tokens.seal(['cursor', api.organizationId, url, canonicalJson(filter)], [2, last]);
+    const former = { order: 'desc', include_incomplete: false, include_tool_call_updates: false, channel };
+    const interactions = cursor('/api/v1/channels/:id/interactions', former, '100');
+    const [first] = (await list(`size=1&cursor=${interactions}`)).items;
+    expect(first.sequence).toBeLessThan(100);
+    expect((await list(`size=1&include_reactors=true&cursor=${interactions}`)).items[0].id).toBe(first.id);
+    const channels = cursor('/api/v1/channels', { archived: false }, `2999-01-01T00:00:00.000Z_${channel}`);
+    expect((await call('GET', `/api/v1/channels?archived=false&cursor=${channels}`)).json.items[0].id).toBe(channel);
   });
 
   it('keep their pages under a cursor while new ones arrive', async () => {

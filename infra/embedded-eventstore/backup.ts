@@ -1,7 +1,6 @@
 // Copies the log, as one transaction sees it, while another process may write it.
 import { chmod, mkdir, open, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { open as openLmdb } from 'lmdb';
 import { DATA_FILE, damagedLog } from './data-folder.ts';
 import { damageOf } from './log/damage.ts';
 
@@ -27,6 +26,8 @@ export async function backUpEventStore(source: string, target: string): Promise<
   await requireReadableLog(source);
   await mkdir(target, { recursive: true, mode: 0o700 });
   const copy = join(target, `${DATA_FILE}.part`);
+  // Only here: the process of a Parley imports this file, and leaves the log to a thread.
+  const { open: openLmdb } = await import('lmdb');
   const lmdb = openLmdb({ path: join(source, DATA_FILE), readOnly: true });
   try {
     await lmdb.backup(copy, false);

@@ -61,7 +61,8 @@ export async function buildPackage(root: string, workshop: string): Promise<stri
   await writeFile(join(source, 'tsconfig.json'), JSON.stringify(COMPILATION));
   await writeFile(join(source, 'package.json'), '{"type":"module"}');
   await symlink(join(root, 'node_modules'), join(source, 'node_modules'));
-  await run(join(root, 'node_modules/.bin/tsc'), ['-p', 'tsconfig.json'], source);
+  // By default, four checkers infer the same types: together they take half as much again of the processors.
+  await run(join(root, 'node_modules/.bin/tsc'), ['-p', 'tsconfig.json', '--singleThreaded'], source);
   await writeManifest(root, folder);
   await chmod(join(folder, 'services/cli/main.js'), 0o755);
   await refuseMissing(folder);

@@ -30,6 +30,8 @@ export function become(node, args) {
   const program = spawn(node, args, {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     env: {
+      // Half of a start is the compilation of unchanged files. Threads and programs that this one starts use it, too.
+      NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/compiled'),
       ...process.env,
       // `node` on the program's PATH is the pinned one.
       PATH: [join(root, 'node_modules/.bin'), process.env.PATH].join(delimiter),

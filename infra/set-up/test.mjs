@@ -5,7 +5,5 @@ import { tellErrors } from './say.mjs';
 
 await tellErrors(async () => {
   const node = await setUp({ redis: true });
-  // Worker processes, threads and programs that tests start load code that an earlier one has compiled.
-  process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules/.cache/compiled-tests');
   become(node, [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--root', root, ...process.argv.slice(2)]);
 });

@@ -16,6 +16,8 @@ export interface CliParts {
   write(text: string): Promise<void>;
   /** Writes a line about the work, such as a problem, to standard error. */
   tell(line: string): void;
+  /** Calls `listener` instead of ending the process at Ctrl-C or SIGTERM, until the returned function is called. */
+  onInterrupt(listener: () => void): () => void;
   /** Standard error if it is a terminal, for progress bars. */
   readonly terminal: NodeJS.WriteStream | undefined;
   /** Standard output if it is a terminal, for colours. */

@@ -15,6 +15,11 @@ export async function runCli(argv: readonly string[], environment: Variables): P
     write: promisify((text: string, done: (error?: Error | null) => void) => void process.stdout.write(text, done)),
     // Names in files of others must not control the terminal.
     tell: (line) => printLine(line.replace(/\p{Cc}/gu, '\u{FFFD}')),
+    onInterrupt(listener) {
+      const signals = ['SIGINT', 'SIGTERM'] as const;
+      for (const signal of signals) process.on(signal, listener);
+      return () => signals.forEach((signal) => process.off(signal, listener));
+    },
     screen: process.stdout.isTTY === true && !environment['NO_COLOR'] ? process.stdout : undefined,
     terminal: process.stderr.isTTY === true ? process.stderr : undefined,
   };

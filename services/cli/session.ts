@@ -10,7 +10,6 @@ import { openPlatform, type Platform } from '#libs/platform/runtime/index.ts';
 import { createLogger, createMetrics } from '#libs/platform/telemetry/index.ts';
 import { composeFeatures, type Features } from '#services/features.ts';
 import { refuseLostLog } from '#services/log-check.ts';
-import { start as startProjector } from '#services/projector/role.ts';
 import { startStores, type Stores } from '#services/standalone/stores.ts';
 import { FIRST_ORGANIZATION } from '#services/first-organization.ts';
 import { CliError, noOrganization } from './errors.ts';
@@ -45,7 +44,7 @@ export async function openSession(config: Config, options: SessionOptions = {}):
   const stops = new StopSequence(silentLog, config.stopTimeoutMs);
   try {
     const { stores, folder, ours } = await findStores(config, stops);
-    const platform = openPlatform({
+    const platform = await openPlatform({
       ...stores,
       redisTls: config.redisTls,
       log: createLogger({ level: 'silent' }),
@@ -111,6 +110,7 @@ async function findStores(config: Config, stops: StopSequence): Promise<FoundSto
  * could not verify messages.
  */
 async function project(platform: Platform, features: Features, config: Config, stops: StopSequence): Promise<void> {
+  const { start: startProjector } = await import('#services/projector/role.ts');
   const projector = await startProjector(
     { platform, features, logChecked: Promise.resolve() },
     { ...config, projectorFeed: 'log' },

@@ -32,15 +32,12 @@ export function tailCommand(parts: CliParts): Command {
 async function run(parts: CliParts, channelId: string, options: TailOptions): Promise<void> {
   const after = sequenceOf(options.after);
   const stop = new AbortController();
-  const onInterrupt = (): void => stop.abort();
-  process.on('SIGINT', onInterrupt);
-  process.on('SIGTERM', onInterrupt);
+  const endInterrupts = parts.onInterrupt(() => stop.abort());
   try {
     const work = (api: Api): Promise<void> => follow({ parts, options, channelId, after, api, signal: stop.signal });
     await withApi(parts, work, { server: { ...options, command: 'tail', scopes: ['read'], otherwise: 'refuse' } });
   } finally {
-    process.off('SIGINT', onInterrupt);
-    process.off('SIGTERM', onInterrupt);
+    endInterrupts();
   }
 }
 
@@ -68,7 +65,7 @@ async function follow({ parts, options, channelId, after, api, signal }: Tail): 
   let learned: Promise<void> | undefined;
   subscription.on('state', (state) => {
     if (state.state === 'replaying' && options.json !== true) learned = learnNames(api, channelId, lines);
-    sayState(state, api.url);
+    tellState(parts, state, api.url);
   });
   if (screen !== undefined) {
     subscription.on('draft', ({ interactionId, text }) =>
@@ -88,12 +85,13 @@ async function follow({ parts, options, channelId, after, api, signal }: Tail): 
       written = event.seq;
     }
   } catch (error) {
-    if (!ended(error, subscription)) throw refused(error, channelId, written);
+    if (!ended(parts, error, subscription)) throw refused(error, channelId, written);
   } finally {
     status.clear();
     subscription.close();
   }
-  if (signal.aborted || isClosed) say(`stopped; resume with: ${resumption(channelId, written ?? subscription.cursor)}`);
+  if (signal.aborted || isClosed)
+    parts.tell(`stopped; resume with: ${resumption(channelId, written ?? subscription.cursor)}`);
 }
 
 const NAMES_WITHIN_MS = 5_000;
@@ -120,9 +118,9 @@ async function isTaken({ write }: CliParts, text: string): Promise<boolean> {
 }
 
 /** The end of an archived channel is not an error. */
-function ended(error: unknown, { cursor }: ChannelSubscription): boolean {
+function ended({ tell }: CliParts, error: unknown, { cursor }: ChannelSubscription): boolean {
   if (!(error instanceof SubscriptionError) || error.code !== 'channel_gone') return false;
-  say(`the channel is archived; its last event is ${cursor ?? 0}`);
+  tell(`the channel is archived; its last event is ${cursor ?? 0}`);
   return true;
 }
 
@@ -141,14 +139,9 @@ function resumption(channelId: string, cursor: number | null): string {
   return `npx parley tail ${channelId}${cursor === null ? '' : ` --after ${cursor}`}`;
 }
 
-function sayState(state: SubscriptionState, url: string): void {
+function tellState({ tell }: CliParts, state: SubscriptionState, url: string): void {
   if (state.state !== 'waiting') return;
-  say(`${url}: ${state.reason}; trying again in ${(state.retryInMs / 1_000).toFixed(1)} s`);
-}
-
-/** To standard error, because standard output has the events. */
-function say(line: string): void {
-  process.stderr.write(`parley: ${line}\n`);
+  tell(`${url}: ${state.reason}; trying again in ${(state.retryInMs / 1_000).toFixed(1)} s`);
 }
 
 /** A status line at the bottom of a terminal. */

@@ -2,34 +2,19 @@ import type { Config } from '#libs/platform/config/index.ts';
 import { comparePositions, encodePosition, type LogFeed } from '#libs/platform/eventstore/index.ts';
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
 import {
-  KafkaConnection,
-  KafkaEventFeed,
-  kafkaOptionsOf,
-  LogMessages,
-  logTopics,
-  type LogTopics,
-  publishedIn,
-} from '#libs/platform/kafka/index.ts';
-import {
   pause,
   type RunningRole,
   settledWithin,
   startBackgroundJob,
   unlessAborted,
 } from '#libs/platform/lifecycle/index.ts';
-import {
-  EntityCheck,
-  OldReadModels,
-  PartitionCheckpoints,
-  type Projector,
-  type ReadModelName,
-} from '#libs/platform/readmodel/index.ts';
+import { EntityCheck, OldReadModels, type Projector } from '#libs/platform/readmodel/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 import { composeReadModels, PROJECTIONS } from '#services/features.ts';
 import { observePosition } from '#services/health.ts';
 import type { RoleContext } from '#services/role.ts';
 
-import { ProjectionLoop, type PartitionedSource } from './projection-loop.ts';
+import { ProjectionLoop } from './projection-loop.ts';
 import type { ProjectionProgress } from './progress.ts';
 import { ReadModelCheck } from './read-model-check.ts';
 import { RecentCheckpoints } from './recent-checkpoints.ts';
@@ -46,15 +31,13 @@ const GO_BACK_MS = 60_000;
 export async function start({ platform, logChecked }: RoleContext, config: Config): Promise<RunningRole> {
   const { feed, redis, log } = platform;
   const { projector, state } = composeReadModels(platform);
-  const kafka =
-    config.kafkaBrokers.length > 0 && config.projectorFeed === 'kafka'
-      ? new KafkaConnection(kafkaOptionsOf(config, log))
-      : null;
+  const usesKafka = config.kafkaBrokers.length > 0 && config.projectorFeed === 'kafka';
+  const kafka = usesKafka
+    ? (await import('./kafka-source.ts')).openKafkaSource(platform, config, projector.readModels)
+    : null;
   const loop = new ProjectionLoop({
     feed,
-    ...(kafka !== null && {
-      partitioned: partitionedSource(platform, kafka, logTopics(config.kafkaTopicPrefix), projector.readModels),
-    }),
+    ...(kafka !== null && { partitioned: kafka.source }),
     state,
     projector,
     // A single server that loses writes loses their checkpoint as well.
@@ -140,29 +123,6 @@ function observeLoop(platform: Platform, loop: ProjectionLoop, check: ReadModelC
     () => check.progress.entities,
   );
   probes.push(projectionProbe(loop, feed, check));
-}
-
-function partitionedSource(
-  { log, metrics, redis, tokenSecret }: Platform,
-  kafka: KafkaConnection,
-  { log: topic, projectorGroup: groupId, relayGroup, relayLock }: LogTopics,
-  readModels: readonly ReadModelName[],
-): PartitionedSource {
-  const refused = metrics.counter(
-    'projector_messages_refused_total',
-    'Messages in the topic of the log that are foreign, forged, or in the wrong partition',
-  );
-  const feed = new KafkaEventFeed({
-    kafka,
-    messages: new LogMessages(tokenSecret),
-    topic,
-    groupId,
-    published: async () => publishedIn(topic, await kafka.committedMetadata(relayGroup, relayLock)),
-    onRefused: (reason) => refused.add({ reason }),
-    onInterruption: (error, failures) =>
-      log.warn({ err: error, consecutive_failures: failures }, 'kafka: the feed was interrupted'),
-  });
-  return { feed, partitions: new PartitionCheckpoints(redis, readModels) };
 }
 
 /** Longer than a rolling upgrade takes. */

@@ -70,7 +70,7 @@ async function start(
     throw new TypeError('the configuration is not one of configOfRole');
   }
   const metrics = createMetrics({ build: { version: VERSION, revision: config.revision } });
-  const platform = openPlatform({
+  const platform = await openPlatform({
     eventstoreUrl,
     redisUrl,
     redisTls: config.redisTls,

@@ -90,7 +90,7 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
     startEventStore: parts.startEventStore,
   });
   signal.throwIfAborted();
-  const platform = openPlatform({
+  const platform = await openPlatform({
     ...stores,
     embedded,
     redisTls: config.redisTls,

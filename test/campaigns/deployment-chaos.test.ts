@@ -67,7 +67,7 @@ let platform: Platform;
 beforeAll(async () => {
   deployment = await startDeployment();
   const { eventStore, redis, tokenSecret } = deployment;
-  platform = openPlatform({
+  platform = await openPlatform({
     eventstoreUrl: eventStore.url,
     redisUrl: redis.url,
     log: pino({ level: 'silent' }),

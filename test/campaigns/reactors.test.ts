@@ -6,7 +6,7 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { connectEventStore } from '#libs/platform/eventstore/index.ts';
+import { connectEventStore, type EventStoreClients } from '#libs/platform/eventstore/index.ts';
 import { randomFrom } from '#test/support/channel-history.ts';
 import { startTestProcess, type TestProcess } from '#test/support/child-process.ts';
 import { startTestEventStore, type TestEventStoreProcess } from '#test/support/event-store.ts';
@@ -28,7 +28,7 @@ const CATEGORY = 'job';
 
 const random = randomFrom(SEED);
 let eventStore: TestEventStoreProcess;
-let client: ReturnType<typeof connectEventStore>;
+let client: EventStoreClients;
 let workers: [TestProcess, TestProcess, TestProcess];
 const started: TestProcess[] = [];
 
@@ -46,7 +46,7 @@ function startWorker(): TestProcess {
 
 beforeAll(async () => {
   eventStore = await startTestEventStore({ mode: 'process', keepAliveMs: KEEP_ALIVE_MS });
-  client = connectEventStore({ url: eventStore.url });
+  client = await connectEventStore({ url: eventStore.url });
   workers = [startWorker(), startWorker(), startWorker()];
 });
 

@@ -5,7 +5,7 @@ import kafkajs, { type ITopicConfig, type PartitionMetadata } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { connectEventStore } from '#libs/platform/eventstore/index.ts';
+import { connectEventStore, type EventStoreClients } from '#libs/platform/eventstore/index.ts';
 import { KafkaConnection, KafkaEventFeed, LogMessages, logTopics } from '#libs/platform/kafka/index.ts';
 import { partitionOf } from '#libs/platform/kafka/kafkajs/partitioner.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
@@ -28,14 +28,14 @@ const streams = Array.from({ length: 4 }, () => `channel-${newId()}`);
 let cluster: TestKafkaCluster;
 let eventStore: Awaited<ReturnType<typeof startTestEventStore>>;
 let redis: Awaited<ReturnType<typeof startTestRedis>>;
-let log: ReturnType<typeof connectEventStore>;
+let log: EventStoreClients;
 let kafka: KafkaConnection;
 let relays: readonly ParleyProcess[];
 let written = 0;
 
 beforeAll(async () => {
   [cluster, eventStore, redis] = await Promise.all([startTestKafkaCluster(), startTestEventStore(), startTestRedis()]);
-  log = connectEventStore({ url: eventStore.url });
+  log = await connectEventStore({ url: eventStore.url });
   kafka = new KafkaConnection({ brokers: cluster.brokers, log: silentLog });
   const env = { KAFKA_BROKERS: cluster.brokers.join(','), PARLEY_TOKEN_SECRET: SECRET };
   const relay = { role: 'relay', eventstoreUrl: eventStore.url, redisUrl: redis.url, env } as const;

@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
+import { serveShells } from '#test/support/command-line.ts';
 import { blocksNotRun, commandBlocks, isOf } from '#test/support/document-commands.ts';
 import { type ParleyProcess, startParleyProcess } from '#test/support/parley-process.ts';
 
@@ -19,13 +20,13 @@ const documents = Map.groupBy(
 );
 
 /**
- * Commands that tell how they ended, in a file: `npx parley` is that of this folder, and `curl` names each answer. A request
+ * Commands that tell how they ended, in a file: `npx parley` runs in this process, and `curl` names each answer. A request
  * that is cut off on purpose (`--max-time`, `-m`) has the exit code 28, and 100 if no answer had begun.
  */
 const PRELUDE = `
 npx() {
   shift
-  node "$ROOT/services/cli/main.ts" "$@"
+  parley "$@"
   echo "exit $? npx parley $*" >> "$OUTCOMES"
 }
 curl() {
@@ -37,12 +38,20 @@ curl() {
 
 let parley: ParleyProcess;
 let folder: string;
+let shells: Awaited<ReturnType<typeof serveShells>>;
+const before = process.cwd();
+
 beforeAll(async () => {
   [parley, folder] = await Promise.all([startParleyProcess(), mkdtemp(join(tmpdir(), 'parley-documents-'))]);
   await parley.ready();
   for (const name of ['docs', 'node_modules']) await symlink(join(root, name), join(folder, name));
+  shells = await serveShells(join(folder, 'parley.sock'));
+  // Commands read and write the files of the reader's folder.
+  process.chdir(folder);
 });
 afterAll(async () => {
+  process.chdir(before);
+  shells?.stop();
   await parley?.stop();
   await rm(folder, { recursive: true, force: true });
 });
@@ -52,9 +61,9 @@ async function paste(commands: string, given: Readonly<Record<string, string>>) 
   const outcomes = join(folder, `outcomes-${Math.random()}`);
   await appendFile(outcomes, '');
   const { PATH = '', HOME = '' } = process.env;
-  const env = { PATH, HOME, ROOT: root, OUTCOMES: outcomes, DATA_DIR: parley.dataDir, ...given };
+  const env = { PATH, HOME, OUTCOMES: outcomes, DATA_DIR: parley.dataDir, ...given };
   const shell = spawn('bash', ['-u'], { cwd: folder, env });
-  shell.stdin.end(PRELUDE + commands.replaceAll('http://127.0.0.1:8080', parley.baseUrl));
+  shell.stdin.end(shells.definition + PRELUDE + commands.replaceAll('http://127.0.0.1:8080', parley.baseUrl));
   const [printed, complaints] = await Promise.all([text(shell.stdout), text(shell.stderr), once(shell, 'exit')]);
   const lines = (await readFile(outcomes, 'utf8')).trim().split('\n');
   return { printed, complaints, lines, failed: lines.filter((line) => !/^([12]\d\d [A-Z]+|exit 0) /.test(line)) };

@@ -9,6 +9,7 @@ import { z } from 'zod';
 import { findRunning } from '#infra/data-folder/index.ts';
 import { ALL_PROJECTION_KEYS, CHANNEL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
+import { startParley } from '#services/testing/index.ts';
 import { runParley } from '#test/support/command-line.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestEventStore, type TestEventStore, type TestEventStoreProcess } from '#test/support/event-store.ts';
@@ -30,12 +31,10 @@ beforeAll(async () => {
   parley = await startParleyProcess();
   await parley.ready();
   await createChannel('Before the backup');
-  await parley.halt();
-  await cp(eventStoreFolder(), join(folder, 'older'), { recursive: true });
-  await parley.start();
+  expect(await command(['backup', join(folder, 'backup')])).toMatch(/log_check +passed/);
   await createChannel('After the backup');
   await parley.halt();
-  await cp(eventStoreFolder(), join(folder, 'newest'), { recursive: true });
+  await cp(eventStoreFolder(), newest(), { recursive: true });
 }, 120_000);
 afterAll(async () => {
   await parley.stop();
@@ -43,6 +42,8 @@ afterAll(async () => {
 });
 
 const eventStoreFolder = (): string => join(parley.dataDir, 'eventstore');
+const older = (): string => join(folder, 'backup/eventstore');
+const newest = (): string => join(folder, 'newest');
 
 /** Resolves when the read models hold the channel, and a projector has saved its checkpoint. */
 async function createChannel(name: string): Promise<string> {
@@ -71,45 +72,46 @@ async function command(args: string[], variables: Record<string, string> = {}): 
 
 it.each<[what: string, lose: () => Promise<void>]>([
   ...(IN_CAMPAIGN ? WITHOUT_ANY_EVENT : []),
-  ['it is an older backup', () => putLog(join(folder, 'older'))],
+  ['it is an older backup', () => putLog(older())],
   [
     'it is the longer log of another Parley',
     async () => {
-      const other = await startParleyProcess();
-      for (let i = 0; i < 5; i++) await other.api.post('/api/v1/channels', { name: 'Another' });
-      await other.halt();
-      await putLog(join(other.dataDir, 'eventstore'));
+      const dataDir = join(folder, 'other');
+      const other = await startParley({ settings: { DATA_DIR: dataDir } });
+      for (let i = 0; i < 5; i++) await other.createChannel({ name: 'Another' });
       await other.stop();
+      await putLog(join(dataDir, 'eventstore'));
     },
   ],
 ])(
-  'refuses to start when %s, names the choices, and starts on the restored log',
+  'refuses to start when %s, and names the choices',
   async (_what, lose) => {
     await lose();
     await parley.start({ wait: false });
     expect(await parley.ended()).toBe(1);
     expect(parley.output()).toMatch(REFUSAL);
     expect(parley.output()).toMatch(/older backup .* then .*`npx parley rebuild --accept-lost-events`/);
-    await putLog(join(folder, 'newest'));
-    await parley.start();
-    await parley.ready();
-    expect((await parley.api.get('/api/v1/channels')).text).toContain('After the backup');
-    await parley.halt();
   },
   120_000,
 );
 
+it('starts on the restored log', async () => {
+  await putLog(newest());
+  await parley.start();
+  await parley.ready();
+  expect((await parley.api.get('/api/v1/channels')).text).toContain('After the backup');
+  await parley.halt();
+}, 120_000);
+
 it('is not backed up unless the read models cannot be queried, which the backup then reports', async () => {
-  await putLog(join(folder, 'older'));
+  await putLog(older());
   expect(await command(['backup', join(folder, 'refused')])).toMatch(REFUSAL);
   const withoutRedis = await command(['backup', join(folder, 'unchecked')], { REDIS_URL: 'redis://127.0.0.1:1' });
   expect(withoutRedis).toMatch(/log_check +skipped: The redis is unavailable/);
-  await putLog(join(folder, 'newest'));
-  expect(await command(['backup', join(folder, 'checked')])).toMatch(/log_check +passed/);
 }, 120_000);
 
 it('drops the lost events from the read models only with --accept-lost-events', async () => {
-  await putLog(join(folder, 'older'));
+  await putLog(older());
   expect(await command(['rebuild'])).toMatch(REFUSAL);
   expect(await command(['rebuild', '--accept-lost-events'])).toMatch(/events +\d/);
   await parley.start();
@@ -148,16 +150,13 @@ describe('the read models of another event store', () => {
     await Promise.all([redis, ...eventStores].map((store) => store?.stop()));
   });
 
-  /** Starts a gateway, adds channels, and projects the log until the read models hold a witness of it. */
+  /** Adds channels, and projects the log until the read models hold a witness of it. */
   async function fill(eventstoreUrl: string, redisUrl: string, channels: number): Promise<void> {
-    const stores = { eventstoreUrl, redisUrl, apiKey: parley.apiKey };
-    const projector = await startParleyProcess({ ...stores, role: 'projector' });
-    const gateway = await startParleyProcess({ ...stores, role: 'gateway' });
-    await gateway.ready();
-    for (let i = 0; i < channels; i++) await gateway.api.post('/api/v1/channels', { name: 'A channel' });
-    await gateway.stop();
-    await eventually(async () => (await witnessIn(redisUrl)) !== null, { timeoutMs: 60_000 });
-    await projector.stop();
+    const stores = { EVENTSTORE_URL: eventstoreUrl, REDIS_URL: redisUrl, PARLEY_BOOTSTRAP_KEY: parley.apiKey };
+    const filling = await startParley({ settings: stores });
+    for (let i = 0; i < channels; i++) await filling.createChannel({ name: 'A channel' });
+    await eventually(async () => (await witnessIn(redisUrl)) !== null);
+    await filling.stop();
   }
 
   async function witnessIn(redisUrl: string): Promise<string | null> {

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { eventually } from '#test/support/eventually.ts';
+import { IN_CAMPAIGN } from '#test/support/rounds.ts';
 import { startWriters, type ChannelWriters } from '#test/support/realtime/channel-writers.ts';
 import { newChannel, startTwoNodes, type TwoNodes } from '#test/support/realtime/nodes.ts';
 import { problemsOf } from '#test/support/realtime/sequence-checker.ts';
@@ -15,7 +16,7 @@ import {
   startSockets,
 } from '#test/support/realtime/sockets.ts';
 
-const SOCKETS = Number(process.env['REALTIME_SOCKETS'] ?? 120);
+const SOCKETS = Number(process.env['REALTIME_SOCKETS'] ?? (IN_CAMPAIGN ? 120 : 60));
 /** Writes that must be acknowledged between two failures. */
 const WRITES = 70;
 const SEED = Number(process.env['REALTIME_SEED'] ?? 1);

@@ -20,7 +20,6 @@ const HANG_TIMEOUT_MS = 240_000;
 const WAIT = { timeoutMs: 120_000, everyMs: 50 };
 
 interface Processes {
-  readonly gateways: readonly [ParleyProcess, ParleyProcess];
   /** Is stopped while it has a request in flight. */
   readonly busyGateway: ParleyProcess;
   /** Keeps serving for a while after SIGTERM. */
@@ -39,9 +38,7 @@ let processes: Processes;
 beforeAll(async () => {
   [eventStore, redis] = await Promise.all([startTestEventStore({ mode: 'process' }), startTestRedis()]);
   await Promise.all([eventStore.kill9(), redis.kill9()]);
-  const [one, other, busyGateway, slowGateway, left, right, projector, relay] = await Promise.all([
-    start({ role: 'gateway' }),
-    start({ role: 'gateway' }),
+  const [busyGateway, slowGateway, left, right, projector, relay] = await Promise.all([
     start({ role: 'gateway', env: { REQUEST_TIMEOUT_MS: '120000' } }),
     start({ role: 'gateway', env: { STOP_DELAY_MS: '120000' } }),
     start({ role: 'realtime' }),
@@ -50,7 +47,7 @@ beforeAll(async () => {
     // Nothing listens at this address: a relay keeps waiting for it.
     start({ role: 'relay', env: { KAFKA_BROKERS: `127.0.0.1:${await freePort()}` } }),
   ]);
-  processes = { gateways: [one, other], busyGateway, slowGateway, realtime: [left, right], projector, relay };
+  processes = { busyGateway, slowGateway, realtime: [left, right], projector, relay };
 }, HANG_TIMEOUT_MS);
 
 afterAll(async () => {
@@ -92,7 +89,7 @@ describe('role processes', { timeout: HANG_TIMEOUT_MS }, () => {
       'OrganizationCreated.v1',
       'UserCreated.v1',
     ]);
-    for (const { api } of [...processes.gateways, processes.busyGateway, processes.slowGateway]) {
+    for (const { api } of [processes.busyGateway, processes.slowGateway]) {
       const { items } = asRecord((await api.get('/api/v1/organizations')).json());
       expect(items).toMatchObject([{ id: FIRST_ORGANIZATION }]);
     }
@@ -101,12 +98,12 @@ describe('role processes', { timeout: HANG_TIMEOUT_MS }, () => {
   let sockets: readonly RawWebsocket[] = [];
 
   it('serve together what one process serves, each its part', async () => {
-    const { gateways, realtime, projector, relay } = processes;
-    const channel = await newChannel(gateways[0].api);
+    const { busyGateway: one, slowGateway: other, realtime, projector, relay } = processes;
+    const channel = await newChannel(one.api);
     sockets = await Promise.all(
-      realtime.map(({ port }) => openRaw({ port, api: gateways[1].api }, channel, { resume: { after: 0 } })),
+      realtime.map(({ port }) => openRaw({ port, api: other.api }, channel, { resume: { after: 0 } })),
     );
-    expect(await post(gateways[1].api, channel, 'said at the other gateway')).toBe(2);
+    expect(await post(other.api, channel, 'said at the other gateway')).toBe(2);
     for (const socket of sockets) {
       await socket.until(({ texts }) => texts.some((text) => text.includes('said at the other gateway')), 60_000);
     }
@@ -154,10 +151,10 @@ describe('role processes', { timeout: HANG_TIMEOUT_MS }, () => {
 
   it('close their sockets with 1012 when they stop, exit with 0, and leave nothing on the disk', async () => {
     const left = running.filter((parley) => parley.alive());
-    expect(left).toHaveLength(6);
+    expect(left).toHaveLength(4);
     for (const [at, parley] of left.entries()) parley.signal(at % 2 === 0 ? 'SIGTERM' : 'SIGINT');
     for (const socket of sockets) expect(await socket.closed({ timeoutMs: 60_000 })).toBe(1012);
-    expect(await Promise.all(left.map((parley) => parley.ended()))).toEqual([0, 0, 0, 0, 0, 0]);
+    expect(await Promise.all(left.map((parley) => parley.ended()))).toEqual([0, 0, 0, 0]);
     for (const { dataDir } of running) expect(await readdir(dataDir)).toEqual([]);
   });
 

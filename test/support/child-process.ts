@@ -1,7 +1,6 @@
 /** A part of Parley as a child process, with ways to make it fail. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { asRecord } from './log-reader.ts';
 
@@ -18,8 +17,9 @@ export interface TestProcess {
   detail(): Promise<Record<string, unknown>>;
 }
 
-/** As long as for a whole Parley: most of a start is loading TypeScript. */
-const COMPILE_CACHE = join(tmpdir(), 'parley-test-compile-cache');
+/** Loading TypeScript is most of the start of a process; this cache reduces it to a third. `npm start` and `parley` use it. */
+export const COMPILE_CACHE =
+  process.env['NODE_COMPILE_CACHE'] ?? join(import.meta.dirname, '../../node_modules/.cache/compiled');
 
 /**
  * @param script answers each message with an object, and ends when its parent disconnects

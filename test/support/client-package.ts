@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
+import { oncePerRun } from './once-per-run.ts';
+
 const root = join(import.meta.dirname, '../..');
 
 export interface InstalledClient {
@@ -15,32 +17,34 @@ export interface InstalledClient {
   remove(): Promise<void>;
 }
 
+/** Each caller gets a copy of one installation. */
 export async function installClient(): Promise<InstalledClient> {
+  const installed = join(await oncePerRun('client', install), 'consumer');
   const parent = await mkdtemp(join(tmpdir(), 'parley-test-client-'));
   const folder = join(parent, 'consumer');
-  const remove = (): Promise<void> => rm(parent, { recursive: true, force: true });
-  try {
-    await mkdir(folder);
-    const client = await packClient(parent);
-    // Without a registry: packs the client's dependencies from our own installation.
-    const others = await Promise.all(
-      ['openapi-fetch', 'openapi-typescript-helpers'].map(async (name) => [name, await pack(parent, name)]),
-    );
-    const dependencies = Object.fromEntries([['@parley/client', client], ...others]);
-    await writeFile(
-      join(folder, 'package.json'),
-      JSON.stringify({ private: true, type: 'module', dependencies, overrides: overridesOf(dependencies) }),
-    );
-    await npm(folder, 'install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund');
-  } catch (error) {
-    await remove();
-    throw error;
-  }
+  await cp(installed, folder, { recursive: true, verbatimSymlinks: true });
   return {
     folder,
-    remove,
+    remove: () => rm(parent, { recursive: true, force: true }),
     node: (...args) => execute(process.execPath, args, folder),
   };
+}
+
+/** Builds and packs the client, and installs it in a folder `consumer`. */
+async function install(parent: string): Promise<void> {
+  const folder = join(parent, 'consumer');
+  await mkdir(folder);
+  const client = await packClient(parent);
+  // Without a registry: packs the client's dependencies from our own installation.
+  const others = await Promise.all(
+    ['openapi-fetch', 'openapi-typescript-helpers'].map(async (name) => [name, await pack(parent, name)]),
+  );
+  const dependencies = Object.fromEntries([['@parley/client', client], ...others]);
+  await writeFile(
+    join(folder, 'package.json'),
+    JSON.stringify({ private: true, type: 'module', dependencies, overrides: overridesOf(dependencies) }),
+  );
+  await npm(folder, 'install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund');
 }
 
 /** Overrides keep npm from fetching any transitive dependency. */

@@ -118,7 +118,7 @@ export class KeyStage {
 
   /** As `npx parley rebuild` does it beside a running Parley. */
   async #rebuild(): Promise<void> {
-    const platform = openPlatform({
+    const platform = await openPlatform({
       eventstoreUrl: this.eventStore.url,
       redisUrl: this.redis.url,
       log: pino({ level: 'silent' }),

@@ -7,8 +7,9 @@ import { join, resolve } from 'node:path';
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { createApiKey } from '#libs/platform/http/index.ts';
 import type { RoleName } from '#services/roles.ts';
-import { eventually } from './eventually.ts';
 import { ApiClient } from './api-client.ts';
+import { COMPILE_CACHE } from './child-process.ts';
+import { eventually } from './eventually.ts';
 
 export interface ParleyProcess {
   /** `http://127.0.0.1:PORT`; a restart keeps it. */
@@ -61,8 +62,6 @@ export interface ParleyProcessOptions {
 
 const MAIN = resolve(import.meta.dirname, '../../services/standalone/main.ts');
 const COMMAND = resolve(import.meta.dirname, '../../services/cli/main.ts');
-/** Loading TypeScript is most of the start of a process; this cache reduces it to a third. */
-const COMPILE_CACHE = join(tmpdir(), 'parley-test-compile-cache');
 const STOP_MS = 15_000;
 /** An idle machine takes a second; a dozen starts at once on a busy machine took 90 seconds. */
 const START_MS = 180_000;

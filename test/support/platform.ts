@@ -40,7 +40,7 @@ export async function startTestPlatform(options?: TestPlatformOptions): Promise<
   const startEventStore = () =>
     keepAliveMs === undefined ? startTestEventStore() : startTestEventStore({ mode: 'process', keepAliveMs });
   const [redis, eventStore] = await Promise.all([startRedis(), startEventStore()]);
-  const platform = openPlatform({
+  const platform = await openPlatform({
     eventstoreUrl: eventStore.url,
     embedded: eventStore.local,
     redisUrl: redis.url,

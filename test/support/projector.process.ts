@@ -10,7 +10,7 @@ import { roleContext } from './role-context.ts';
 const config = parseConfig(process.env);
 const { eventstoreUrl, redisUrl, tokenSecret } = config;
 if (eventstoreUrl === undefined || redisUrl === undefined || tokenSecret === undefined) throw new Error('no stores');
-const platform = openPlatform({
+const platform = await openPlatform({
   eventstoreUrl,
   redisUrl,
   tokenSecret,

@@ -2,21 +2,19 @@
  * The log: ports of the event store, of the feed of its events and of consumer groups, their adapters for EventStoreDB and
  * for the embedded event store of this process, and codecs between stored and typed events.
  *
- *     const { store, feed, close } = connectEventStore({ url: 'esdb://127.0.0.1:2113?tls=false' });
+ *     const { store, feed, close } = await connectEventStore({ url: 'esdb://127.0.0.1:2113?tls=false' });
  *     await store.append('channel-1', NO_EVENTS, [{ id, type, data: codec.encode(event), metadata }]);
  *     for await (const stored of store.readStream('channel-1')) codec.decode(stored);
  *     for await (const item of feed.subscribe({ from: 'start', streamPrefixes: ['channel-'], signal })) …
  *
  * Needs EventStoreDB 21.10 or newer; 23.10 or newer for feeds, as older ones never send `caughtUp`.
  */
-import { EventStoreConnection, type ConnectionOptions } from './connection.ts';
+import type { ConnectionOptions } from './connection.ts';
 import { EmbeddedGroups } from './consumer-groups.embedded.ts';
-import { EventStoreDbGroups } from './consumer-groups.eventstoredb.ts';
 import type { ConsumerGroups } from './consumer-groups.ts';
-import { EventStoreDbFeed, type EventStoreDbFeedOptions } from './event-feed.eventstoredb.ts';
+import type { EventStoreDbFeedOptions } from './event-feed.eventstoredb.ts';
 import type { LogFeed } from './event-feed.ts';
 import { ForeignEvents } from './event-metadata.ts';
-import { EventStoreDbStore } from './event-store.eventstoredb.ts';
 import { EmbeddedEvents } from './embedded-events.ts';
 import type { EmbeddedLog } from './embedded-log.ts';
 import { EmbeddedFeed } from './event-feed.embedded.ts';
@@ -55,12 +53,7 @@ export interface EventStoreOptions extends ConnectionOptions, EventStoreDbFeedOp
   readonly embedded?: EmbeddedLog | undefined;
 }
 
-/**
- * Opens a connection, which connects at its first call and reconnects.
- *
- * @throws Error for an invalid URL, whose password is never quoted
- */
-export function connectEventStore(options: EventStoreOptions): {
+export interface EventStoreClients {
   readonly store: EventStore;
   readonly feed: LogFeed;
   readonly groups: ConsumerGroups;
@@ -69,9 +62,18 @@ export function connectEventStore(options: EventStoreOptions): {
   readonly foreign: ReadonlyMap<ForeignReason, number>;
   /** Ends all calls within about a second. The same as `store.close()`. */
   close(): Promise<void>;
-} {
+}
+
+/**
+ * Opens a connection, which connects at its first call and reconnects.
+ *
+ * @throws Error for an invalid URL, whose password is never quoted
+ */
+export async function connectEventStore(options: EventStoreOptions): Promise<EventStoreClients> {
   const { embedded, onClockAhead } = options;
-  const { store, feed, groups, foreign } = embedded ? embeddedAdapters(embedded, options) : clientAdapters(options);
+  const { store, feed, groups, foreign } = embedded
+    ? embeddedAdapters(embedded, options)
+    : await clientAdapters(options);
   return {
     store,
     feed,
@@ -93,7 +95,15 @@ function embeddedAdapters(log: EmbeddedLog, options: EventStoreOptions) {
   };
 }
 
-function clientAdapters(options: EventStoreOptions) {
+/** Loads the official client and gRPC, which an embedded event store does without, only here. */
+async function clientAdapters(options: EventStoreOptions) {
+  const [{ EventStoreConnection }, { EventStoreDbStore }, { EventStoreDbFeed }, { EventStoreDbGroups }] =
+    await Promise.all([
+      import('./connection.ts'),
+      import('./event-store.eventstoredb.ts'),
+      import('./event-feed.eventstoredb.ts'),
+      import('./consumer-groups.eventstoredb.ts'),
+    ]);
   const connection = EventStoreConnection.open(options);
   return {
     store: new EventStoreDbStore(connection),

@@ -106,9 +106,9 @@ export interface PlatformOptions {
  * `store_unavailable` fault until it is back. One that is there, and not what its URL says, ends the process with a line
  * that says so.
  */
-export function openPlatform(options: PlatformOptions): Platform {
+export async function openPlatform(options: PlatformOptions): Promise<Platform> {
   const { eventstoreUrl, redisUrl, log, metrics, tokenSecret } = options;
-  const { store, feed, groups, clock, foreign, close } = openEventStore(eventstoreUrl, log, options.embedded);
+  const { store, feed, groups, clock, foreign, close } = await openEventStore(eventstoreUrl, log, options.embedded);
   let lost: Error | null = null;
   const redis = connectRedis(redisUrl, {
     ...(options.redisTls !== undefined && { tls: tlsOptionsOf(options.redisTls, 'redis', log) }),

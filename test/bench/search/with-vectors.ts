@@ -42,7 +42,8 @@ export async function openParleyWithVectors(
     onRequest: () => undefined,
   });
   const folder = mkdtempSync(join(tmpdir(), 'parley-bench-vectors-'));
-  const vectors = { path: join(folder, 'graph.vectors'), minSimilarity: MIN_SIMILARITY };
+  const limits = { minSimilarity: MIN_SIMILARITY, maxBytes: 64 * 1024 * 1024 };
+  const vectors = { path: join(folder, 'graph.vectors'), ...limits };
   const index = indexOf(documents, join(folder, 'graph.sqlite'), vectors);
   const queries = new Map<string, Float32Array | null>();
   try {

@@ -18,7 +18,7 @@ export async function openBenchPlatform(urls: {
   readonly redisUrl: string;
 }): Promise<BenchPlatform> {
   const failures: string[] = [];
-  const platform = openPlatform({
+  const platform = await openPlatform({
     eventstoreUrl: urls.eventstoreUrl,
     redisUrl: urls.redisUrl,
     log: pino({ level: 'warn' }, { write: (line) => void failures.push(line) }),

@@ -12,7 +12,7 @@ interface FillTask {
 }
 
 answerTasks<FillTask, object>(async ({ eventstoreUrl, shape, skip = 0 }) => {
-  const { store, close } = connectEventStore({ url: eventstoreUrl });
+  const { store, close } = await connectEventStore({ url: eventstoreUrl });
   const underWay = new Map<string, Promise<void>>();
   for (const { stream, after, events } of channelTurns(shape).drop(skip)) {
     const append = (underWay.get(stream) ?? Promise.resolve()).then(async () => {

@@ -39,7 +39,7 @@ answerTasks<RelayTask, RelayAnswer>(async ({ eventstoreUrl, brokers, prefix }) =
 });
 
 async function messagesOf(eventstoreUrl: string): Promise<Message[][]> {
-  const { feed, close } = connectEventStore({ url: eventstoreUrl });
+  const { feed, close } = await connectEventStore({ url: eventstoreUrl });
   const messages = new LogMessages('a secret of this run');
   const abort = new AbortController();
   const requests: Message[][] = [];

@@ -72,7 +72,7 @@ function documentBatch(channel: number, batch: number): EntityWrite {
 
 /** The projector's whole path from a stored event to Redis. */
 async function applyChannels(redisUrl: string, count: number): Promise<ApplyAnswer> {
-  const platform = openPlatform({
+  const platform = await openPlatform({
     // Never called: all events are in memory.
     eventstoreUrl: 'esdb://127.0.0.1:1?tls=false',
     redisUrl,

@@ -11,7 +11,7 @@ import { answerTasks, timed } from '../child-process.ts';
 import type { RebuildAnswer, RebuildTask } from '../rebuild.benchmark.ts';
 
 answerTasks<RebuildTask, RebuildAnswer>(async ({ eventstoreUrl, redisUrl }) => {
-  const platform = openPlatform({
+  const platform = await openPlatform({
     eventstoreUrl,
     redisUrl,
     log: pino({ level: 'silent' }),

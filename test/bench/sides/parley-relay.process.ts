@@ -11,7 +11,7 @@ import type { RelayAnswer, RelayTask } from '../relay.benchmark.ts';
 const OFTEN = { timeoutMs: 600_000, everyMs: 2 };
 
 answerTasks<RelayTask, RelayAnswer>(async ({ eventstoreUrl, brokers, prefix, writesPublicTopic }) => {
-  const { feed, store, close } = connectEventStore({ url: eventstoreUrl });
+  const { feed, store, close } = await connectEventStore({ url: eventstoreUrl });
   const kafka = new KafkaConnection({ brokers, log: silentLog });
   const head = await feed.head();
   let events = 0;

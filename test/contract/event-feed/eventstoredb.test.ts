@@ -6,7 +6,7 @@ for (const adapter of ['the official client', 'the embedded event store']) {
   describeEventFeed(adapter, async () => {
     const server = await startTestEventStore();
     const embedded = adapter === 'the official client' ? undefined : server.local;
-    const { store, feed, close } = connectEventStore({ url: server.url, embedded });
+    const { store, feed, close } = await connectEventStore({ url: server.url, embedded });
     return {
       feed,
       store,

@@ -33,11 +33,17 @@ const DELIVERY_MS = 120_000;
 const LOST_AFTER_MS = 600_000;
 const WAIT = { timeoutMs: DELIVERY_MS, everyMs: 20 };
 
+let broker: TestKafkaProcess;
+beforeAll(async () => {
+  broker = await startTestKafkaProcess();
+}, KAFKA_START_MS);
+afterAll(() => broker?.stop());
+
 describePartitionedFeed(
   'Kafka',
   async () => {
-    const [broker, server] = await Promise.all([startTestKafkaProcess(), startTestEventStore()]);
-    const { store, feed, close } = connectEventStore({ url: server.url });
+    const server = await startTestEventStore();
+    const { store, feed, close } = await connectEventStore({ url: server.url });
     const kafka = new KafkaConnection({ brokers: broker.brokers, log: silentLog, requestTimeoutMs: 2_000 });
     const topics = logTopics(`test-${newId()}`);
     const relay = new Relay({ feed, store, kafka, messages, topics, onProblem: () => undefined });
@@ -76,7 +82,7 @@ describePartitionedFeed(
         await relayed;
         await kafka.close();
         await close();
-        await Promise.all([broker.stop(), server.stop()]);
+        await server.stop();
       },
     };
   },
@@ -87,18 +93,13 @@ const START = { commit: 0n, prepare: 0n };
 
 describe('partitioned feed: Kafka, with foreign messages and changed topics', { timeout: 180_000 }, () => {
   const PARTITIONS = 3;
-  let broker: TestKafkaProcess;
   let kafka: KafkaConnection;
   let topic: string;
 
-  beforeAll(async () => {
-    broker = await startTestKafkaProcess();
+  beforeAll(() => {
     kafka = new KafkaConnection({ brokers: broker.brokers, log: silentLog });
-  }, KAFKA_START_MS);
-  afterAll(async () => {
-    await kafka?.close();
-    await broker?.stop();
   });
+  afterAll(() => kafka?.close());
 
   it('has no ends without a topic, nor while a partition is empty', async () => {
     const { feed } = await begin({ count: 0 });

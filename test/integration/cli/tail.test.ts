@@ -1,4 +1,4 @@
-/** `parley tail` as a process beside a running Parley. */
+/** `parley tail` beside a running Parley: as a process where signals and pipes are tested, else in the process of the test. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -10,6 +10,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { createApiKey } from '#libs/platform/http/index.ts';
+import { type Environment, PARLEY_COMMAND, startParleyCommand } from '#test/support/command-line.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { type ParleyProcess, startParleyProcess } from '#test/support/parley-process.ts';
 
@@ -52,8 +53,6 @@ async function startCarelessProxy(target: string, replyTo: () => Reply | null | 
   };
 }
 
-const COMMAND = join(import.meta.dirname, '../../../services/cli/main.ts');
-
 /** A full program takes a while to start on a busy machine. */
 const SOON = { timeoutMs: 60_000 };
 
@@ -64,38 +63,58 @@ interface Tail {
   readonly seqs: () => readonly number[];
   interrupt(): void;
   closeOutput(): void;
+  /** The exit code. */
   readonly ended: Promise<number | null>;
 }
 
 describe('parley tail', { timeout: 300_000 }, () => {
   let parley: ParleyProcess;
-  const running: { kill(signal: 'SIGKILL'): boolean }[] = [];
+  const endings: (() => unknown)[] = [];
 
   beforeAll(async () => {
     parley = await startParleyProcess();
   }, 60_000);
-  afterEach(() => {
-    for (const child of running.splice(0)) child.kill('SIGKILL');
+  afterEach(async () => {
+    for (const end of endings.splice(0)) await end();
   });
   afterAll(() => parley.stop());
 
-  function tail(args: readonly string[], environment: Record<string, string> = { DATA_DIR: parley.dataDir }): Tail {
+  type Start = (args: readonly string[], environment?: Environment) => Tail;
+
+  /** In this process. */
+  const tail: Start = (args, environment = { DATA_DIR: parley.dataDir }) => {
+    const { stdout, stderr, interrupt, closeOutput, ended } = startParleyCommand(environment, 'tail', ...args);
+    endings.push(async () => {
+      interrupt();
+      await ended;
+    });
+    return { ...readers(stdout, stderr), interrupt, closeOutput, ended: ended.then(({ exitCode }) => exitCode) };
+  };
+
+  /** As a process. */
+  const tailProcess: Start = (args, environment = { DATA_DIR: parley.dataDir }) => {
     const env = { PATH: process.env['PATH'] ?? '', TZ: 'UTC', ...environment };
-    const child = spawn(process.execPath, [COMMAND, 'tail', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-    running.push(child);
-    let output = '';
-    let errors = '';
+    const child = spawn(process.execPath, [PARLEY_COMMAND, 'tail', ...args], {
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    endings.push(() => child.kill('SIGKILL'));
+    let [output, errors] = ['', ''];
     child.stdout.on('data', (chunk) => (output += String(chunk)));
     child.stderr.on('data', (chunk) => (errors += String(chunk)));
-    const lines = (): string[] => output.split('\n').slice(0, -1);
     return {
-      lines,
-      errors: () => errors,
-      seqs: () => lines().map((line) => (JSON.parse(line) as { seq: number }).seq),
+      ...readers(
+        () => output,
+        () => errors,
+      ),
       interrupt: () => void child.kill('SIGINT'),
       closeOutput: () => void child.stdout.destroy(),
       ended: once(child, 'close').then(() => child.exitCode),
     };
+  };
+  function readers(output: () => string, errors: () => string) {
+    const lines = (): string[] => output().split('\n').slice(0, -1);
+    return { lines, errors, seqs: () => lines().map((line) => (JSON.parse(line) as { seq: number }).seq) };
   }
   async function createChannel(): Promise<string> {
     const { id } = (await parley.api.post('/api/v1/channels', { name: 'Tailed' })).json() as { id: string };
@@ -112,7 +131,7 @@ describe('parley tail', { timeout: 300_000 }, () => {
   it('prints events for people, without colours where the output is not a terminal', async () => {
     const channel = await createChannel();
     await post(channel, 'Where is my order?\nIt is late.');
-    const { lines, interrupt, ended } = tail([channel, '--after', '0']);
+    const { lines, interrupt, ended } = tailProcess([channel, '--after', '0']);
     await eventually(() => expect(lines()).toHaveLength(3), SOON);
     await post(channel, 'On its way.');
     await eventually(() => expect(lines()).toHaveLength(4), SOON);
@@ -162,7 +181,7 @@ describe('parley tail', { timeout: 300_000 }, () => {
 
   it('ends when its reader closes the pipe, and leaves no key behind', async () => {
     const channel = await createChannel();
-    const { lines, closeOutput, ended } = tail([channel, '--after', '0']);
+    const { lines, closeOutput, ended } = tailProcess([channel, '--after', '0']);
     await eventually(() => expect(lines()).toHaveLength(1), SOON);
     closeOutput();
     await post(channel, 'after the reader left');

@@ -9,10 +9,12 @@ import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
 
 import { freePort } from '#infra/private-redis/free-port.ts';
+import { COMPILE_CACHE } from '#test/support/child-process.ts';
+import { runParley } from '#test/support/command-line.ts';
 import { startParleyProcess } from '#test/support/parley-process.ts';
 
 const root = join(import.meta.dirname, '../../..');
-const PATH = process.env['PATH'] ?? '';
+const common = { PATH: process.env['PATH'] ?? '', NODE_COMPILE_CACHE: COMPILE_CACHE };
 
 it('docs/auditing.md has a program that names who made each event of a backup', { timeout: 120_000 }, async () => {
   const page = await readFile(join(root, 'docs/auditing.md'), 'utf8');
@@ -36,9 +38,8 @@ it('docs/auditing.md has a program that names who made each event of a backup', 
 
     const copy = join(folder, 'audit-copy');
     const run = (args: string[], env: Record<string, string>) =>
-      spawn(process.execPath, args, { cwd: folder, env: { PATH, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
-    const backup = run([join(root, 'services/cli/main.ts'), 'backup', copy], { DATA_DIR: parley.dataDir });
-    expect(await once(backup, 'exit')).toEqual([0, null]);
+      spawn(process.execPath, args, { cwd: folder, env: { ...common, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
+    expect(await runParley({ DATA_DIR: parley.dataDir }, 'backup', copy)).toMatchObject({ exitCode: 0, stderr: '' });
     const settings = { EVENTSTORE_INSECURE: 'true', EVENTSTORE_PORT: String(port), DATA_DIR: copy };
     server = run([join(root, 'infra/embedded-eventstore/main.ts')], settings);
     await once(server.stdout!, 'data');

@@ -293,7 +293,7 @@ it('a page that is read while the process closes its clients is given up', async
   const { log } = platform;
   const metrics = createMetrics({ processMetrics: false });
   const options = { eventstoreUrl: eventStore.url, redisUrl: redis.url, log, metrics, tokenSecret: 'of this test' };
-  const closing = openPlatform(options);
+  const closing = await openPlatform(options);
   const extraction = openExtractionPool(openCore(closing, documentsModule.projections));
   const page = new TextEncoder().encode('<p>word <b>word</b>'.repeat(500_000));
   const source = { url: 'https://example.org/', contentType: 'text/html' };

@@ -139,7 +139,7 @@ test('the client sends them with the stream of batch appends, and still uses it'
 });
 
 test('Parley treats wrong credentials as an unavailable event store, certain that nothing was written', async () => {
-  const wrong = connectEventStore({ url: withCredentials('parley:wrong@') });
+  const wrong = await connectEventStore({ url: withCredentials('parley:wrong@') });
   const append = wrong.store.append('s', NO_EVENTS, [logEvent({})]);
   await expect(append).rejects.toMatchObject({ code: 'store_unavailable' });
   await expect(collect(wrong.store.readStream('s'))).rejects.toMatchObject({ code: 'store_unavailable' });

@@ -93,7 +93,7 @@ test.each([LARGE, 20_000])(
 );
 
 test('the health of a process reports failing appends until one succeeds again', async () => {
-  const platform = openPlatform({
+  const platform = await openPlatform({
     eventstoreUrl: store.url,
     redisUrl: 'redis://127.0.0.1:1',
     log: pino({ level: 'silent' }),

@@ -182,7 +182,7 @@ async function against(script: Script) {
   const server = await startMisbehavingServer(script);
   cleanUps.push(() => server.stop());
   const defects: unknown[] = [];
-  const { store, feed, close } = connectEventStore({ url: server.url, onDefect: (error) => defects.push(error) });
+  const { store, feed, close } = await connectEventStore({ url: server.url, onDefect: (error) => defects.push(error) });
   cleanUps.push(close);
   return { store, feed, server, defects };
 }

@@ -2,22 +2,23 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { connectEventStore, type Delivery } from '#libs/platform/eventstore/index.ts';
+import { connectEventStore, type EventStoreClients, type Delivery } from '#libs/platform/eventstore/index.ts';
 import { startTestEventStore, type TestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { withForeignClient } from '#test/support/foreign-events.ts';
 import { logEvent } from '#test/support/log-events.ts';
 import { jsonEvent } from '@eventstore/db-client';
 
-type Connected = ReturnType<typeof connectEventStore>;
-
 let server: TestEventStore;
-const adapters = new Map<string, Connected>();
+const adapters = new Map<string, EventStoreClients>();
 beforeAll(async () => {
   server = await startTestEventStore();
   const backoff = { firstMs: 10, maxMs: 50 };
-  adapters.set('the official client', connectEventStore({ url: server.url, backoff }));
-  adapters.set('the embedded event store', connectEventStore({ url: server.url, embedded: server.local, backoff }));
+  adapters.set('the official client', await connectEventStore({ url: server.url, backoff }));
+  adapters.set(
+    'the embedded event store',
+    await connectEventStore({ url: server.url, embedded: server.local, backoff }),
+  );
 });
 afterAll(async () => {
   for (const { close } of adapters.values()) await close();
@@ -29,7 +30,7 @@ afterEach(async () => {
   for (const { leave } of members.splice(0)) await leave();
 });
 
-const connected = (adapter: string): Connected => {
+const connected = (adapter: string): EventStoreClients => {
   const found = adapters.get(adapter);
   if (found === undefined) throw new Error(adapter);
   return found;
@@ -38,7 +39,7 @@ const connected = (adapter: string): Connected => {
 /** A type, and thereby a group, of its own. */
 const newType = (): string => `T${newId().replaceAll('-', '')}.v1`;
 
-function join({ groups }: Connected, type: string, { bufferSize = 1_000, messageTimeoutMs = 60_000 } = {}) {
+function join({ groups }: EventStoreClients, type: string, { bufferSize = 1_000, messageTimeoutMs = 60_000 } = {}) {
   const stop = new AbortController();
   const got: Delivery[] = [];
   const kinds: string[] = [];
@@ -62,7 +63,13 @@ function join({ groups }: Connected, type: string, { bufferSize = 1_000, message
   return member;
 }
 
-async function append({ store }: Connected, type: string, stream: string, count: number, from = 0): Promise<void> {
+async function append(
+  { store }: EventStoreClients,
+  type: string,
+  stream: string,
+  count: number,
+  from = 0,
+): Promise<void> {
   const events = Array.from({ length: count }, (_, n) => ({ ...logEvent({ n: from + n }), type }));
   await store.append(stream, from === 0 ? NO_EVENTS : streamRevision(from - 1), events);
 }

@@ -4,6 +4,7 @@ import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import {
   connectEventStore,
+  type EventStoreClients,
   type EventStore,
   type LogStart,
   type StoredEvent,
@@ -12,16 +13,14 @@ import { startTestEventStore, type TestEventStore } from '#test/support/event-st
 import { eventually } from '#test/support/eventually.ts';
 import { logEvent } from '#test/support/log-events.ts';
 
-type Connected = ReturnType<typeof connectEventStore>;
-
 let server: TestEventStore;
-let here: Connected;
+let here: EventStoreClients;
 /** Of another process: through gRPC. */
-let elsewhere: Connected;
+let elsewhere: EventStoreClients;
 beforeAll(async () => {
   server = await startTestEventStore();
-  here = connectEventStore({ url: server.url, embedded: server.local });
-  elsewhere = connectEventStore({ url: server.url });
+  here = await connectEventStore({ url: server.url, embedded: server.local });
+  elsewhere = await connectEventStore({ url: server.url });
 });
 afterAll(async () => {
   await Promise.all([here.close(), elsewhere.close()]);
@@ -91,7 +90,7 @@ async function write(store: EventStore, stream: string, count: number): Promise<
 
 /** The first `count` events, or those up to revision 149 of each of four streams if it begins later. */
 async function take(
-  { feed }: Connected,
+  { feed }: EventStoreClients,
   prefix: string,
   count: number,
   after: Exclude<LogStart, 'start'> | null,

@@ -93,7 +93,7 @@ async function startSupervised() {
   };
   const server = await startEmbeddedEventStore({ dataDir, log: silentLog, onLost });
   cleanUps.push(() => server.stop());
-  const { store, close } = connectEventStore({ url: server.url, embedded: server.local });
+  const { store, close } = await connectEventStore({ url: server.url, embedded: server.local });
   cleanUps.push(close);
   return { store, kill: async () => void (await threads.at(-1)?.terminate()) };
 }
@@ -107,7 +107,7 @@ async function startBlockable() {
     const started = await thread.start({ dataDir, port, insecure: true });
     if (started.localPort !== undefined) local.attach(started.localPort);
     cleanUps.push(() => started.stop());
-    const { store, close } = connectEventStore({ url: `esdb://127.0.0.1:${port}?tls=false`, embedded: local });
+    const { store, close } = await connectEventStore({ url: `esdb://127.0.0.1:${port}?tls=false`, embedded: local });
     cleanUps.push(close);
     return { store, thread };
   });

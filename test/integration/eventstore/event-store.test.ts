@@ -27,8 +27,8 @@ describe.each([
 ])('the event store through $adapter', ({ isEmbedded }) => {
   let store: EventStore;
   let feed: LogFeed;
-  beforeAll(() => {
-    ({ store, feed } = connectEventStore({ url: server.url, embedded: isEmbedded ? server.local : undefined }));
+  beforeAll(async () => {
+    ({ store, feed } = await connectEventStore({ url: server.url, embedded: isEmbedded ? server.local : undefined }));
   });
   afterAll(() => store.close());
 
@@ -200,7 +200,7 @@ describe.each([
     await withForeignClient(server.url, async (client) => {
       for (const [, event] of foreignEvents) await client.appendToStream(stream, event());
     });
-    const official = connectEventStore({ url: server.url });
+    const official = await connectEventStore({ url: server.url });
     const theirs = await Array.fromAsync(official.store.readStream(stream));
     await official.close();
     expect(theirs.length).toBeGreaterThan(3);
@@ -216,7 +216,7 @@ describe.each([
   });
 
   test('a closed connection refuses calls', async () => {
-    const closed = connectEventStore({ url: server.url, embedded: isEmbedded ? server.local : undefined });
+    const closed = await connectEventStore({ url: server.url, embedded: isEmbedded ? server.local : undefined });
     await closed.close();
     const refused = { code: 'stopping' };
     await expect(closed.store.append(newStream(), NO_EVENTS, numberedEvents(1))).rejects.toMatchObject(refused);

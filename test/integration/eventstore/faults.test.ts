@@ -105,7 +105,7 @@ test('reads require the leader: after the refusal of a follower they continue at
     },
   });
   cleanUps.push(() => follower.stop());
-  const { store, feed, close } = connectEventStore({ url: follower.url });
+  const { store, feed, close } = await connectEventStore({ url: follower.url });
   cleanUps.push(close);
   await expect(revisions(store, stream)).rejects.toMatchObject({ code: 'store_unavailable' });
   expect(await eventually(() => revisions(store, stream))).toEqual([0, 1, 2]);
@@ -213,7 +213,7 @@ test('a cluster URL works, and survives kills as well', async () => {
   const server = await startTestEventStore({ mode: 'process' });
   cleanUps.push(() => server.stop());
   const url = `esdb+discover://127.0.0.1:${server.port}?tls=false&maxDiscoverAttempts=1&discoveryInterval=50`;
-  const { store, feed, close } = connectEventStore({ url });
+  const { store, feed, close } = await connectEventStore({ url });
   cleanUps.push(close);
   const stream = newStream();
   await store.append(stream, NO_EVENTS, numberedEvents(1));
@@ -233,7 +233,7 @@ test('a cluster URL works, and survives kills as well', async () => {
 async function setUp(options: { livenessMs?: number; onInterruption?: (error: unknown) => void } = {}) {
   const server: TestEventStoreProcess = await startTestEventStore({ mode: 'process' });
   cleanUps.push(() => server.stop());
-  const { store, feed, close } = connectEventStore({ url: server.url, ...options });
+  const { store, feed, close } = await connectEventStore({ url: server.url, ...options });
   cleanUps.push(close);
   return { server, store, feed };
 }

@@ -176,7 +176,7 @@ async function against(read: (call: ReadCall, asksForHead: boolean) => unknown) 
   });
   cleanUps.push(() => server.stop());
   const interruptions: number[] = [];
-  const { feed, close } = connectEventStore({
+  const { feed, close } = await connectEventStore({
     url: server.url,
     livenessMs: 30,
     backoff: { firstMs: 5, maxMs: 20 },

@@ -71,7 +71,7 @@ describe('the reason why TLS with an event store fails', () => {
     const { port } = server.address() as AddressInfo;
     for (const scheme of ['esdb', 'esdb+discover']) {
       const url = `${scheme}://admin:S3CRET@127.0.0.1:${port}?${options()}`;
-      const { store, close } = connectEventStore({ url });
+      const { store, close } = await connectEventStore({ url });
       const fault: unknown = await store.ping().catch((error: unknown) => error);
       await close();
       expect(fault).toMatchObject({ code: 'store_unavailable', message: expect.stringMatching(why) });
@@ -85,7 +85,7 @@ describe('the reason why TLS with an event store fails', () => {
   });
 
   it('is nothing of TLS while no server listens', async () => {
-    const { store, close } = connectEventStore({ url: `esdb://127.0.0.1:1?${trusted}` });
+    const { store, close } = await connectEventStore({ url: `esdb://127.0.0.1:1?${trusted}` });
     await expect(store.ping()).rejects.toMatchObject({ message: 'The event store is unavailable' });
     await close();
   });

@@ -3,7 +3,7 @@ import { EventStoreDBClient } from '@eventstore/db-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { NO_EVENTS } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { connectEventStore, encodePosition } from '#libs/platform/eventstore/index.ts';
+import { connectEventStore, type EventStoreClients, encodePosition } from '#libs/platform/eventstore/index.ts';
 import { KafkaConnection, LogMessages, logTopics, type LogTopics } from '#libs/platform/kafka/index.ts';
 import { decodeCheckpoint } from '#libs/platform/kafka/relay-checkpoint.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
@@ -18,14 +18,12 @@ import { numberedEvents } from '#test/support/log-events.ts';
 const WAIT = { timeoutMs: 60_000, everyMs: 50 };
 const messages = new LogMessages('a secret of this test only');
 
-type Log = ReturnType<typeof connectEventStore>;
-
 let broker: TestKafka;
 let servers: readonly Awaited<ReturnType<typeof startTestEventStore>>[];
 /** `longer` has more events than `log`, with other ids. */
-let log: Log;
-let longer: Log;
-let empty: Log;
+let log: EventStoreClients;
+let longer: EventStoreClients;
+let empty: EventStoreClients;
 let kafka: KafkaConnection;
 let topics: LogTopics;
 let last: string;
@@ -38,7 +36,7 @@ beforeAll(async () => {
     startTestEventStore(),
     startTestEventStore(),
   ]);
-  const [one, two, three] = servers.map(({ url }) => connectEventStore({ url }));
+  const [one, two, three] = await Promise.all(servers.map(({ url }) => connectEventStore({ url })));
   [log, longer, empty] = [one!, two!, three!];
   kafka = new KafkaConnection({ brokers: broker.brokers, log: silentLog });
   last = (await append(log, 10)).at(-1)!;
@@ -99,7 +97,7 @@ describe('a relay', { timeout: 120_000 }, () => {
 
   it('that runs notices that the event store came back with another log, before it publishes of it', async () => {
     const address = await startCutProxy(addressOf(servers[0]!));
-    const behind = connectEventStore({ url: `esdb://${new URL(address.baseUrl).host}?tls=false` });
+    const behind = await connectEventStore({ url: `esdb://${new URL(address.baseUrl).host}?tls=false` });
     const relay = startRelay(behind);
     await eventually(async () => expect(await idsInKafka()).toHaveLength(10), WAIT);
     address.redirect(addressOf(servers[1]!));
@@ -114,7 +112,7 @@ describe('a relay', { timeout: 120_000 }, () => {
 
   it('resumes although an operator has deleted the stream of the last event', async () => {
     const server = await startTestEventStore();
-    const own = connectEventStore({ url: server.url });
+    const own = await connectEventStore({ url: server.url });
     const events = numberedEvents(3);
     await own.store.append('relayed-deleted', NO_EVENTS, events);
     const before = startRelay(own);
@@ -171,7 +169,7 @@ async function saveBare(metadata: string): Promise<void> {
   await consumer.disconnect();
 }
 
-function startRelay({ feed, store }: Log, acceptLostEvent: string | null = null) {
+function startRelay({ feed, store }: EventStoreClients, acceptLostEvent: string | null = null) {
   const problems: unknown[] = [];
   const onProblem = (problem: unknown) => void problems.push(problem);
   const relay = runRelay({ feed, store, messages, topics, acceptLostEvent, onProblem }, { brokers: broker.brokers });
@@ -181,7 +179,7 @@ function startRelay({ feed, store }: Log, acceptLostEvent: string | null = null)
 }
 
 /** @returns the ids of the appended events */
-async function append({ store }: Log, count: number): Promise<readonly string[]> {
+async function append({ store }: EventStoreClients, count: number): Promise<readonly string[]> {
   const events = numberedEvents(count);
   const result = await store.append(`relayed-${newId()}`, NO_EVENTS, events);
   if (result.kind !== 'appended') throw new Error('not appended');

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { connectEventStore, type StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { connectEventStore, type EventStoreClients, type StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { KafkaConnection, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
 import { publicMessageHeaders } from '#libs/platform/live/index.ts';
@@ -116,12 +116,12 @@ describe('the topic of public events', { timeout: 180_000 }, () => {
   const topics = logTopics('parley');
   let broker: TestKafkaProcess;
   let eventStore: Awaited<ReturnType<typeof startTestEventStore>>;
-  let log: ReturnType<typeof connectEventStore>;
+  let log: EventStoreClients;
   let kafka: KafkaConnection;
 
   beforeAll(async () => {
     [broker, eventStore] = await Promise.all([startTestKafkaProcess(), startTestEventStore()]);
-    log = connectEventStore({ url: eventStore.url });
+    log = await connectEventStore({ url: eventStore.url });
     kafka = new KafkaConnection({ brokers: broker.brokers, log: silentLog });
   }, KAFKA_START_MS);
   afterAll(async () => {

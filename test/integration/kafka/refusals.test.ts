@@ -3,7 +3,7 @@ import kafkajs from 'kafkajs';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { connectEventStore, encodePosition } from '#libs/platform/eventstore/index.ts';
+import { connectEventStore, type EventStoreClients, encodePosition } from '#libs/platform/eventstore/index.ts';
 import {
   KafkaConnection,
   LogMessages,
@@ -33,7 +33,7 @@ const PARTITIONS = 12;
 
 let broker: TestKafkaProcess;
 let eventStore: Awaited<ReturnType<typeof startTestEventStore>>;
-let log: ReturnType<typeof connectEventStore>;
+let log: EventStoreClients;
 let kafka: KafkaConnection;
 let topics: LogTopics;
 /** Streams of the current test. Those of others are in its topics as well. */
@@ -42,7 +42,7 @@ const running: { stop(): Promise<void> }[] = [];
 
 beforeAll(async () => {
   [broker, eventStore] = await Promise.all([startTestKafkaProcess(), startTestEventStore()]);
-  log = connectEventStore({ url: eventStore.url });
+  log = await connectEventStore({ url: eventStore.url });
   kafka = new KafkaConnection({ brokers: broker.brokers, log: silentLog });
 }, KAFKA_START_MS);
 

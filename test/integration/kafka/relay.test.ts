@@ -6,6 +6,7 @@ import { newId } from '#libs/kernel/ids.ts';
 import {
   comparePositions,
   connectEventStore,
+  type EventStoreClients,
   type EventToAppend,
   type StoredEvent,
 } from '#libs/platform/eventstore/index.ts';
@@ -24,13 +25,13 @@ const messages = new LogMessages('a secret of this test only');
 
 let broker: TestKafkaProcess;
 let eventStore: Awaited<ReturnType<typeof startTestEventStore>>;
-let log: ReturnType<typeof connectEventStore>;
+let log: EventStoreClients;
 let topics: LogTopics;
 const running: { stop(): Promise<void> }[] = [];
 
 beforeAll(async () => {
   [broker, eventStore] = await Promise.all([startTestKafkaProcess(), startTestEventStore()]);
-  log = connectEventStore({ url: eventStore.url });
+  log = await connectEventStore({ url: eventStore.url });
 }, KAFKA_START_MS);
 
 afterAll(async () => {
@@ -117,7 +118,7 @@ describe('relay', { timeout: 120_000 }, () => {
 
   it('another takes over also where the log is empty', async () => {
     const empty = await startTestEventStore();
-    const logOfNothing = connectEventStore({ url: empty.url });
+    const logOfNothing = await connectEventStore({ url: empty.url });
     const first = startRelay(logOfNothing);
     await eventually(async () => expect(await first.saved()).not.toBeNull(), WAIT);
     await first.stop();

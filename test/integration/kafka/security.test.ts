@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NO_EVENTS } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { parseConfig } from '#libs/platform/config/index.ts';
-import { connectEventStore } from '#libs/platform/eventstore/index.ts';
+import { connectEventStore, type EventStoreClients } from '#libs/platform/eventstore/index.ts';
 import { KafkaConnection, kafkaOptionsOf, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
 import { composePublicMessages } from '#services/features.ts';
@@ -24,11 +24,11 @@ const WAIT = { timeoutMs: 60_000, everyMs: 100 };
 
 let broker: SecureTestKafka;
 let eventStore: Awaited<ReturnType<typeof startTestEventStore>>;
-let log: ReturnType<typeof connectEventStore>;
+let log: EventStoreClients;
 
 beforeAll(async () => {
   [broker, eventStore] = await Promise.all([startSecureTestKafka(), startTestEventStore()]);
-  log = connectEventStore({ url: eventStore.url });
+  log = await connectEventStore({ url: eventStore.url });
 }, KAFKA_START_MS);
 
 afterAll(async () => {

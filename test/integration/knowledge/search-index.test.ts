@@ -563,7 +563,7 @@ describe('a file', () => {
       folder: of,
       maxOpen: 9,
       maxBytes: 1e9,
-      vectors: { key: 'm', minSimilarity: 0 },
+      vectors: { key: 'm', minSimilarity: 0, maxBytes: 1e9 },
     });
     for (const id of ['a', 'ab']) {
       indexes.use(id, (index) => index.write(numbered(events)));

@@ -8,6 +8,7 @@ import { derivedId, newId } from '#libs/kernel/ids.ts';
 import { connectClient } from '#libs/platform/eventstore/client/connect-client.ts';
 import {
   connectEventStore,
+  type EventStoreClients,
   type EventStore,
   StoreClock,
   type StoredEvent,
@@ -31,12 +32,12 @@ import { logEvent } from '#test/support/log-events.ts';
 import { jobReactor, nextOf, requestJob, type JobEvent, type JobState } from '#test/support/reactors/jobs.ts';
 
 let eventStore: TestEventStore;
-let client: ReturnType<typeof connectEventStore>;
+let client: EventStoreClients;
 const running: { stop(): Promise<void> }[] = [];
 
 beforeAll(async () => {
   eventStore = await startTestEventStore();
-  client = connectEventStore({
+  client = await connectEventStore({
     url: eventStore.url,
     embedded: eventStore.local,
     backoff: { firstMs: 10, maxMs: 50 },
@@ -603,7 +604,7 @@ describe('a consumer group of a reactor', () => {
     const category = newCategory();
     const [short, long] = [1_000, 2_000].map((stepTimeoutMs) => jobReactor({ category, limits: { stepTimeoutMs } }));
     let interruptions = 0;
-    const other = connectEventStore({
+    const other = await connectEventStore({
       url: eventStore.url,
       embedded: eventStore.local,
       backoff: { firstMs: 10, maxMs: 50 },
@@ -636,7 +637,7 @@ describe('a consumer group of a reactor', () => {
   it('keeps count of failed attempts while its membership is lost again and again, with growing pauses', async () => {
     const category = newCategory();
     const interruptions: number[] = [];
-    const other = connectEventStore({
+    const other = await connectEventStore({
       url: eventStore.url,
       embedded: eventStore.local,
       backoff: { firstMs: 10, maxMs: 50 },

@@ -83,7 +83,7 @@ describe('the packed Parley', GENEROUS, () => {
   });
 
   // In `vmThreads`, test files run in contexts of `node:vm` with a module loader of their own, as in Jest.
-  it.each(IN_CAMPAIGN ? ['forks', 'vmThreads'] : ['vmThreads'])(
+  it.runIf(IN_CAMPAIGN).each(['forks', 'vmThreads'])(
     'runs the example of docs/testing.md with Vitest in the pool %s',
     async (pool) => {
       const vitest = join(root, 'node_modules/vitest/vitest.mjs');
@@ -133,7 +133,8 @@ describe('the packed Parley', GENEROUS, () => {
 
   it('runs Parley by the command', async () => {
     const { PATH = '', HOME = '' } = process.env;
-    const env = { PATH, HOME, PORT: '0', DATA_DIR: join(project.folder, 'data') };
+    const compiled = { NODE_COMPILE_CACHE: join(project.folder, '../compiled') };
+    const env = { PATH, HOME, ...compiled, PORT: '0', DATA_DIR: join(project.folder, 'data') };
     const command = join(project.folder, 'node_modules/.bin/parley');
     const running = spawn(process.execPath, [command, 'standalone'], { cwd: project.folder, env });
     try {

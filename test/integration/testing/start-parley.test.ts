@@ -9,13 +9,12 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
 import { type StartedParley, startParley } from '#services/testing/index.ts';
+import { COMPILE_CACHE } from '#test/support/child-process.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startEmptyRedis } from '#test/support/redis.ts';
 
 const PROGRAM = join(import.meta.dirname, 'in-a-process.process.ts');
-/** Shared by all test processes: compiled sources of one are used by the next. */
-const COMPILE_CACHE = join(tmpdir(), 'parley-test-compile-cache');
 const GENEROUS = { timeout: 240_000 };
 
 describe('a Parley in the process of its test', GENEROUS, () => {

@@ -7,7 +7,7 @@ import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 
 const { EVENTSTORE_URL: url = '', FOLDER: folder = '' } = process.env;
-const { store } = connectEventStore({ url });
+const { store } = await connectEventStore({ url });
 const metrics = createMetrics({ processMetrics: false });
 const indexes = new ThreadedGraphSearch({ store, metrics, log: pino({ level: 'silent' }), folder, threads: 1 });
 

@@ -12,7 +12,7 @@ const { EVENTSTORE_URL = '', JOB_CATEGORY = '', WORKER = '', STEP_TIMEOUT_MS = '
 /** Longest duration of a step. */
 const STEP_MS = 300;
 
-const { store, clock, groups } = connectEventStore({ url: EVENTSTORE_URL });
+const { store, clock, groups } = await connectEventStore({ url: EVENTSTORE_URL });
 const reactor = jobReactor({
   category: JOB_CATEGORY,
   async handle(_event, job) {

@@ -16,7 +16,7 @@ import {
 } from './graph-search.ts';
 import { fused } from './fusion.ts';
 import { openGraphFile } from './graph-file.ts';
-import { GraphVectors, type MissingVector } from './graph-vectors.ts';
+import { GraphVectors, type MissingVector, type VectorsOptions } from './graph-vectors.ts';
 import { type IndexedEvent, writeEvents } from './event-writer.ts';
 import { Ranker, type Rankings } from './ranking.ts';
 import { descriptionAt, isoTime, readById, readEdge, readNode } from './records.ts';
@@ -32,9 +32,9 @@ export class GraphIndex {
   readonly #minSimilarity: number;
 
   /** @param vectors path of their file; null: words alone are compared */
-  constructor(path: string, vectors: { readonly path: string; readonly minSimilarity: number } | null = null) {
+  constructor(path: string, vectors: (Omit<VectorsOptions, 'key'> & { readonly path: string }) | null = null) {
     this.#file = openGraphFile(path);
-    this.#vectors = vectors && new GraphVectors(vectors.path);
+    this.#vectors = vectors && new GraphVectors(vectors.path, vectors.maxBytes);
     this.#minSimilarity = vectors?.minSimilarity ?? 0;
   }
 

@@ -1,10 +1,11 @@
 import { IndexCache, type IndexCacheOptions } from '#libs/platform/textindex/index.ts';
 
 import { GraphIndex } from './graph-index.ts';
+import type { VectorsOptions } from './graph-vectors.ts';
 
 export interface GraphIndexesOptions extends IndexCacheOptions {
-  /** Null: no vectors. `key` names the model: vectors of another one are in other files. */
-  readonly vectors?: { readonly key: string; readonly minSimilarity: number } | null;
+  /** Null: no vectors. */
+  readonly vectors?: VectorsOptions | null;
 }
 
 /** The open indexes of graphs. Vectors stay when an index is deleted, as they follow from texts. */

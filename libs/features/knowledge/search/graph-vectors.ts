@@ -6,6 +6,14 @@ import type { Rankings } from './ranking.ts';
 import { VectorFile } from './vector-file.ts';
 import { VectorMemory } from './vector-memory.ts';
 
+export interface VectorsOptions {
+  /** Names the model: vectors of another one are in other files. */
+  readonly key: string;
+  readonly minSimilarity: number;
+  /** Of the vectors of one graph in memory; texts beyond it are found by words alone. */
+  readonly maxBytes: number;
+}
+
 /** A text that has no vector yet. */
 export interface MissingVector {
   /** Its key, in hexadecimal. */
@@ -28,13 +36,16 @@ interface IndexRead {
 /** The vectors of one graph. Opens their file when they are first needed, and starts again with one that is damaged. */
 export class GraphVectors {
   readonly #path: string;
+  readonly #maxBytes: number;
   #file: VectorFile | null = null;
-  #vectors = new VectorMemory();
+  #vectors: VectorMemory;
   /** Vectors in a row that do not have the length of the graph's. */
   #misfits = 0;
 
-  constructor(path: string) {
+  constructor(path: string, maxBytes: number) {
     this.#path = path;
+    this.#maxBytes = maxBytes;
+    this.#vectors = new VectorMemory(maxBytes);
   }
 
   get bytes(): number {
@@ -92,7 +103,7 @@ export class GraphVectors {
     if (this.#misfits < MAX_MISFITS) return this.#misfits > 0;
     this.#misfits = 0;
     this.close();
-    this.#vectors = new VectorMemory();
+    this.#vectors = new VectorMemory(this.#maxBytes);
     deleteIndexFile(this.#path);
     return false;
   }
@@ -105,7 +116,7 @@ export class GraphVectors {
       return this.#file;
     } catch (error) {
       this.close();
-      this.#vectors = new VectorMemory();
+      this.#vectors = new VectorMemory(this.#maxBytes);
       if (isAgain || !isUnusable(error)) throw new VectorsUnavailable('vectors cannot be read', { cause: error });
       deleteIndexFile(this.#path);
       return this.#load({ file: index, columns }, true);

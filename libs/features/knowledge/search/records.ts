@@ -1,6 +1,4 @@
 /** Reads nodes and edges as search answers them. */
-import { z } from 'zod';
-
 import { type IndexFile, parseRow, UnreadableRow } from '#libs/platform/textindex/index.ts';
 
 import { type Columns, EDGE, type Point } from './columns.ts';
@@ -28,26 +26,43 @@ interface StatedFact {
   readonly source: FoundSource | null;
 }
 
-const nodeContent = z.object({ name: z.string(), summary: z.string().nullable(), labels: z.array(z.string()) });
-const edgeContent = z.object({
-  name: z.string().nullable(),
-  fact: z.string(),
-  source: z.string(),
-  target: z.string(),
-  validAt: z.string().nullable(),
-});
+/** A member of a row. Not by zod: loading it takes a thread as long as all the rest of its code. @throws UnreadableRow */
+function textIn(row: object, name: string): string {
+  const value: unknown = Reflect.get(row, name);
+  if (typeof value !== 'string') throw new UnreadableRow(`a row is not the content of a fact: ${name} is not a text`);
+  return value;
+}
 
-/** @throws UnreadableRow */
-function contentOf<T>(schema: z.ZodType<T>, json: string): T {
-  const parsed = schema.safeParse(parseRow(json));
-  if (parsed.success) return parsed.data;
-  throw new UnreadableRow('a row is not the content of a fact', { cause: parsed.error });
+/** As {@link textIn}. */
+function textOrNullIn(row: object, name: string): string | null {
+  return Reflect.get(row, name) === null ? null : textIn(row, name);
+}
+
+/** As {@link textIn}. */
+function nodeContent(json: string) {
+  const row = parseRow(json);
+  const labels: unknown = Reflect.get(row, 'labels');
+  if (!Array.isArray(labels) || !labels.every((label) => typeof label === 'string'))
+    throw new UnreadableRow('a row is not the content of a fact: labels are not texts');
+  return { name: textIn(row, 'name'), summary: textOrNullIn(row, 'summary'), labels };
+}
+
+/** As {@link textIn}. */
+function edgeContent(json: string) {
+  const row = parseRow(json);
+  return {
+    name: textOrNullIn(row, 'name'),
+    fact: textIn(row, 'fact'),
+    source: textIn(row, 'source'),
+    target: textIn(row, 'target'),
+    validAt: textOrNullIn(row, 'validAt'),
+  };
 }
 
 /** Null for an item that is not present at the point. @param bestRow the fact whose source comes first; -1 for none */
 export function readNode(index: Index, item: number, bestRow: number): FoundNode | null {
   const facts = factsOf(index, item, bestRow);
-  const contents = facts.map(({ json }) => contentOf(nodeContent, json));
+  const contents = facts.map(({ json }) => nodeContent(json));
   const [newest] = contents;
   if (newest === undefined) return null;
   return {
@@ -63,7 +78,7 @@ export function readNode(index: Index, item: number, bestRow: number): FoundNode
 /** As {@link readNode}. */
 export function readEdge(index: Index, item: number, bestRow: number): FoundEdge | null {
   const facts = factsOf(index, item, bestRow);
-  const [newest] = facts.map(({ json }) => contentOf(edgeContent, json));
+  const [newest] = facts.map(({ json }) => edgeContent(json));
   if (newest === undefined) return null;
   const endMs = index.columns.endMs(item, index.point.revision);
   return {

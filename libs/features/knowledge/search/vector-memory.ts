@@ -2,7 +2,6 @@
  * The vectors of a graph in memory: a cache of their file, and of the texts of the facts in the index. All are compared
  * with that of a query, one after the other, so memory and time have one limit.
  */
-import { withinMemory } from '#libs/platform/config/index.ts';
 import type { IndexFile } from '#libs/platform/textindex/index.ts';
 
 import { TopItems, type Ranked } from './top-items.ts';
@@ -10,8 +9,6 @@ import { type Columns, EDGE, type Point } from './columns.ts';
 import type { Rankings } from './ranking.ts';
 import { quantized, type StoredVector, type VectorFile } from './vector-file.ts';
 
-/** Of one graph; texts beyond it are found by words alone. 174,000 vectors of 384 dimensions take 0.05 s. */
-const MAX_BYTES = withinMemory(64 * 1024 * 1024);
 /** Of nodes and edges each, for any limit, so that totals do not depend on it. */
 export const NEAREST = 50;
 /** Numbers of the query: with those of 8 bits, sums of 4,096 products fit into 31 bits. */
@@ -33,7 +30,8 @@ export class VectorMemory {
   #rows = 0;
   #lastNumber = 0;
 
-  constructor(maxBytes = MAX_BYTES) {
+  /** @param maxBytes texts beyond it are found by words alone */
+  constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
 

@@ -1,11 +1,10 @@
 /** Stores that go down during `parley import`, and come back or stay down. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
+import { startParleyCommand } from '#test/support/command-line.ts';
 import { startTestEventStore, type TestEventStoreProcess } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { readLog } from '#test/support/log-reader.ts';
@@ -13,7 +12,6 @@ import { type ParleyProcess, startParleyProcess } from '#test/support/parley-pro
 import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
 import { IN_CAMPAIGN } from '#test/support/rounds.ts';
 
-const COMMAND = join(import.meta.dirname, '../../../../services/cli/main.ts');
 const CONVERSATIONS = 200;
 /** Late enough for work to be in progress, early enough for work to be left. */
 const BEGUN = 20;
@@ -57,18 +55,9 @@ async function writeSource(): Promise<{ readonly path: string; readonly name: st
 }
 
 function startImport(path: string, wait: number) {
-  const env = {
-    PATH: process.env['PATH'] ?? '',
-    DATA_DIR: work,
-    EVENTSTORE_URL: eventStore.url,
-    REDIS_URL: redis.url,
-  };
-  const child = spawn(process.execPath, [COMMAND, 'import', path, '--json', '--wait', String(wait)], { env });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.on('data', (chunk) => (stdout += String(chunk)));
-  child.stderr.on('data', (chunk) => (stderr += String(chunk)));
-  const exit = once(child, 'close').then(([code]) => ({ code: Number(code), stdout, stderr }));
-  return { exit, stderr: () => stderr };
+  const env = { DATA_DIR: work, EVENTSTORE_URL: eventStore.url, REDIS_URL: redis.url };
+  const { ended, stderr } = startParleyCommand(env, 'import', path, '--json', '--wait', String(wait));
+  return { exit: ended.then(({ exitCode: code, ...said }) => ({ code, ...said })), stderr };
 }
 
 const textsOf = async (name: string): Promise<string[]> => {

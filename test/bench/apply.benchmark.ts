@@ -114,7 +114,7 @@ async function recordFinalKeys(task: Omit<ApplyTask, 'redisUrl'>, file: string):
   try {
     await askOnce<ApplyAnswer>('sides/parley-apply.process.ts', { ...task, redisUrl: redis.url });
     const client = connectRedis(redis.url);
-    await waitForRedis(client, 5_000);
+    await waitForRedis(client, 60_000);
     const dump = await dumpReadModels(client);
     client.close();
     if (Object.keys(dump).length === 0) throw new Error('nothing was applied');
@@ -133,7 +133,7 @@ async function recordFinalKeys(task: Omit<ApplyTask, 'redisUrl'>, file: string):
 async function digestAt(url: string): Promise<string> {
   const client = connectRedis(url);
   try {
-    await waitForRedis(client, 5_000);
+    await waitForRedis(client, 60_000);
     return digestOfDump(await dumpReadModels(client));
   } finally {
     client.close();

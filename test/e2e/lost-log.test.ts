@@ -162,7 +162,7 @@ describe('the read models of another event store', () => {
   async function witnessIn(redisUrl: string): Promise<string | null> {
     const client = connectRedis(redisUrl);
     try {
-      await waitForRedis(client, 10_000);
+      await waitForRedis(client, 60_000);
       const witnesses = await client.values(ALL_PROJECTION_KEYS.filter((key) => key.endsWith(':witness')));
       return witnesses.find((one) => one !== null)?.toString() ?? null;
     } finally {

@@ -56,7 +56,7 @@ describe('a connection', () => {
     const user = String(asRecord((await one.api.post('/api/v1/users', { display_name: 'Ada' })).json())['id']);
     const revoked = await newKey({ principal: { type: 'service', id: 'robot' } });
     const deactivated = await newKey({ principal: { type: 'user', id: user } });
-    const expired = await newKey({ expires_at: new Date(Date.now() + 2_000).toISOString() });
+    const expired = await newKey({ expires_at: new Date(Date.now() + 5_000).toISOString() });
     await one.api.post(`/api/v1/keys/${revoked.id}/revoke`);
     await one.api.delete(`/api/v1/users/${user}`);
     await eventually(async () => (await expired.api.get('/api/v1/channels')).status === 401);

@@ -125,7 +125,7 @@ export class KeyStage {
       metrics: createMetrics({ processMetrics: false }),
       tokenSecret: 'a secret of this test only',
     });
-    await waitForRedis(platform.redis, 10_000);
+    await waitForRedis(platform.redis, 60_000);
     await rebuild({ feed: platform.feed, ...composeReadModels(platform) }, { signal: new AbortController().signal });
     await platform.close();
   }

@@ -53,7 +53,7 @@ export async function startTestPlatform(options?: TestPlatformOptions): Promise<
     ...(options?.model && { model: options.model }),
     ...(options?.tracing && { tracing: options.tracing }),
   });
-  await waitForRedis(platform.redis, 5_000);
+  await waitForRedis(platform.redis, 60_000);
   return {
     platform,
     config: options ?? {},

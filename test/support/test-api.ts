@@ -134,7 +134,7 @@ async function startInstance(context: RoleContext): Promise<TestInstance> {
 /** Has its own connections to Redis, and shares the client of the event store, of which a process has only one. */
 async function startInstanceOfItsOwn(stores: TestPlatform): Promise<TestInstance> {
   const redis = connectRedis(stores.redis.url);
-  await waitForRedis(redis, 5_000);
+  await waitForRedis(redis, 60_000);
   const platform = { ...stores.platform, redis, readModel: new ReadModel(redis) };
   const instance = await startInstance(roleContext(platform, stores.config));
   return {

@@ -25,7 +25,7 @@ export async function openBenchPlatform(urls: {
     metrics: createMetrics({ processMetrics: false }),
     tokenSecret: 'a secret of this run',
   });
-  await waitForRedis(platform.redis, 5_000);
+  await waitForRedis(platform.redis, 60_000);
   return {
     platform,
     check() {

@@ -28,7 +28,7 @@ answerTasks<ApplyTask, ApplyAnswer>(({ what, redisUrl, events }) =>
 /** As many documents in one call as a batch has events; calls of a batch in sequence, two in flight. */
 async function applyDocuments(redisUrl: string, events: number): Promise<ApplyAnswer> {
   const redis = connectRedis(redisUrl);
-  await waitForRedis(redis, 5_000);
+  await waitForRedis(redis, 60_000);
   const readModel = new ReadModel(redis);
   await readModel.apply([documentBatch(-1, 0)]);
   await redis.remove(await keysIn(redis, '*'));
@@ -80,7 +80,7 @@ async function applyChannels(redisUrl: string, count: number): Promise<ApplyAnsw
     metrics: createMetrics({ processMetrics: false }),
     tokenSecret: 'a secret of this run',
   });
-  await waitForRedis(platform.redis, 5_000);
+  await waitForRedis(platform.redis, 60_000);
   const { projector } = composeReadModels(platform);
   const shape = { eventsPerChannel: 4, active: 64 };
   const apply = async (events: ReturnType<typeof storedEvents>): Promise<void> => {

@@ -18,7 +18,7 @@ answerTasks<RebuildTask, RebuildAnswer>(async ({ eventstoreUrl, redisUrl }) => {
     metrics: createMetrics({ processMetrics: false }),
     tokenSecret: 'a secret of this run',
   });
-  await waitForRedis(platform.redis, 5_000);
+  await waitForRedis(platform.redis, 60_000);
   const parts = { ...platform, ...composeReadModels(platform) };
   const { signal } = new AbortController();
   await rebuild(parts, { signal });

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { installClient, type InstalledClient } from '#test/support/client-package.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { type ParleyProcess, startParleyProcess } from '#test/support/parley-process.ts';
+import { type ParleyHere, startParleyHere } from '#test/support/parley-here.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
@@ -85,11 +85,11 @@ async function examplesIn(file: string, language: string): Promise<string[]> {
 
 describe('the packed client', { timeout: 120_000 }, () => {
   let client: InstalledClient;
-  let parley: ParleyProcess;
+  let parley: ParleyHere;
 
   beforeAll(async () => {
     client = await installClient();
-    parley = await startParleyProcess();
+    parley = await startParleyHere();
     await writeFile(join(client.folder, 'program.mjs'), PROGRAM);
   }, 120_000);
   afterAll(async () => {

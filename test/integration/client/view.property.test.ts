@@ -6,7 +6,7 @@ import { type ChannelSnapshot, type ChannelView, type Interaction, ParleyClient 
 import { type CutProxy, startCutProxy } from '#test/support/cut-proxy.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { Signer } from '#test/support/member-tokens.ts';
-import { type ParleyProcess, startParleyProcess } from '#test/support/parley-process.ts';
+import { type ParleyHere, startParleyHere } from '#test/support/parley-here.ts';
 import { rounds, roundsTimeoutMs } from '#test/support/rounds.ts';
 
 type Rest = ParleyClient['rest'];
@@ -38,7 +38,7 @@ const history = fc.record({
 });
 
 describe('an opened channel', () => {
-  let parley: ParleyProcess;
+  let parley: ParleyHere;
   let proxy: CutProxy;
   let operator: Rest;
   const clients = new Map<string, ParleyClient>();
@@ -46,8 +46,7 @@ describe('an opened channel', () => {
 
   beforeAll(async () => {
     const shop = await Signer.create();
-    parley = await startParleyProcess();
-    await parley.ready();
+    parley = await startParleyHere();
     proxy = await startCutProxy(parley.baseUrl);
     operator = new ParleyClient({ url: parley.baseUrl, apiKey: parley.apiKey }).rest;
     await operator.POST('/api/v1/token-issuers', { body: { ...shop.registration, keys: [{ ...shop.jwk }] } as never });

@@ -16,7 +16,7 @@ beforeAll(async () => {
     [1, 2].map(async () => {
       const redis = connectRedis(server.url);
       clients.push(redis);
-      await waitForRedis(redis, 5_000);
+      await waitForRedis(redis, 60_000);
       return new HostSlots(redis);
     }),
   );

@@ -16,7 +16,7 @@ let entered: () => void = () => undefined;
 beforeAll(async () => {
   store = await startTestRedis();
   client = connectRedis(store.url);
-  await waitForRedis(client, 5_000);
+  await waitForRedis(client, 60_000);
   edge = await startHolding(client);
 });
 afterAll(async () => {
@@ -129,7 +129,7 @@ test('the reply to a client that disconnected is stored for its retry', async ()
 
 test('the key of a process that lost Redis is free again within seconds', async () => {
   const lost = connectRedis(store.url);
-  await waitForRedis(lost, 5_000);
+  await waitForRedis(lost, 60_000);
   const other = await startHolding(lost);
   const { inside, release } = hold();
   const request = { method: 'POST', headers: { 'idempotency-key': 'lost', authorization: edge.keys.first } };

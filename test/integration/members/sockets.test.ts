@@ -183,7 +183,7 @@ describe('a socket of a member', () => {
   it('is closed when its token expires, and when its issuer withdraws the key', async () => {
     const { id } = await channelOf('ada');
     const now = Math.floor(Date.now() / 1_000);
-    const ending = await new Client(id, `token.${await shop.token('ada', { iat: now - 600, exp: now - 57 })}`).hello();
+    const ending = await new Client(id, `token.${await shop.token('ada', { iat: now - 600, exp: now - 56 })}`).hello();
     expect(await ending.closed).toBe(4503);
     const client = await new Client(id, `token.${tokens.ada}`).hello();
     const other = await Signer.create();

@@ -43,7 +43,7 @@ const foldAgain = (): Promise<number> =>
 
 it('entities that are written between two steps of the removal are complete afterwards', async () => {
   const redis = connectRedis(test.redis.url);
-  await waitForRedis(redis, 5_000);
+  await waitForRedis(redis, 60_000);
   const scan = redis.scan.bind(redis);
   let steps = 0;
   redis.scan = async function* (match, step) {

@@ -35,7 +35,7 @@ let late: LateReadModel;
 beforeAll(async () => {
   test = await startTestPlatform();
   const redis = connectRedis(test.redis.url);
-  await waitForRedis(redis, 5_000);
+  await waitForRedis(redis, 60_000);
   late = new LateReadModel(redis);
   gateways = [composeFeatures(test.platform), composeFeatures({ ...test.platform, redis, readModel: late })];
   projectors = [composeReadModels(test.platform), composeReadModels(test.platform)];

@@ -30,7 +30,7 @@ beforeAll(async () => {
   const commands = composeFeatures(test.platform).channels;
   await commands.create(serviceCommand(organizationId, { commandId: id }), { id, ...PLAIN_CHANNEL, name: 'here' });
   redis = connectRedis(test.redis.url);
-  await waitForRedis(redis, 5_000);
+  await waitForRedis(redis, 60_000);
   for (const node of redis.nodes()) {
     const sendCommand = node.sendCommand.bind(node);
     node.sendCommand = (command, stream) => {

@@ -24,7 +24,7 @@ const CHECKPOINT = projectionKeys(NAMES[0]!).checkpoint;
 beforeAll(async () => {
   server = await startEmptyRedis();
   redis = connectRedis(server.url);
-  await waitForRedis(redis, 5_000);
+  await waitForRedis(redis, 60_000);
 });
 afterAll(async () => {
   redis.close();

@@ -20,7 +20,7 @@ let next: number;
 beforeAll(async () => {
   server = await startTestRedis();
   redis = connectRedis(server.url);
-  await waitForRedis(redis, 5_000);
+  await waitForRedis(redis, 60_000);
 });
 afterAll(async () => {
   redis.close();
@@ -108,14 +108,14 @@ describe.skipIf(process.env['PARLEY_TEST_REDIS'] === 'cluster')('publications', 
   it('reach a process that a failover has left at the demoted master, which is a replica now', async () => {
     const pair = await startTestRedisPair();
     const idle = connectRedis(pair.url);
-    await waitForRedis(idle, 5_000);
+    await waitForRedis(idle, 60_000);
     others = new TopicSubscriptions(idle);
     const other = await subscribe(others);
     await pair.failover();
     const info = async () => String(await pair.command('INFO', 'replication'));
     await eventually(async () => expect(await info()).toContain('state=online'));
     const current = connectRedis(pair.url);
-    await waitForRedis(current, 5_000);
+    await waitForRedis(current, 60_000);
     topics = new TopicSubscriptions(current);
     readModel = new ReadModel(current, topics);
     await subscribeAlone();

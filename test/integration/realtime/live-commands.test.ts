@@ -22,7 +22,7 @@ beforeAll(async () => {
   api = await startTestApi({ redis: 'own' });
   const { platform, redis } = api.stores;
   second = connectRedis(redis.url);
-  await waitForRedis(second, 5_000);
+  await waitForRedis(second, 60_000);
   nodes = [
     composeFeatures(platform),
     composeFeatures({ ...platform, redis: second, readModel: new ReadModel(second) }),

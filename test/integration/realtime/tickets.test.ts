@@ -122,7 +122,7 @@ describe('a ticket for a websocket', () => {
 
   it('is redeemed once by concurrent callers in two processes', async () => {
     const other = connectRedis(api.stores.redis.url);
-    await waitForRedis(other, 5_000);
+    await waitForRedis(other, 60_000);
     const processes = [new Tickets(api.stores.platform), new Tickets({ redis: other })] as const;
     const { value } = (await ticketOf(channelId)).json;
     const redeemed = await Promise.all(Array.from({ length: 50 }, (_, n) => processes[n % 2]?.redeem(value)));

@@ -15,7 +15,7 @@ describe('calls that are sent at the end of an iteration of the event loop', () 
   beforeAll(async () => {
     server = await startEmptyRedis();
     redis = connectRedis(server.url);
-    await waitForRedis(redis, 10_000);
+    await waitForRedis(redis, 60_000);
     node = nodeWith(redis, 'turns');
   });
 

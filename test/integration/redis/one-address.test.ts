@@ -34,7 +34,7 @@ describe.skipIf(process.env['PARLEY_TEST_REDIS'] === 'cluster')(
       await first.command('CONFIG', 'SET', 'requirepass', decodeURIComponent(url.password));
       const client = connectRedis(url.href);
       cleanUps.push(() => client.close());
-      await waitForRedis(client, 10_000);
+      await waitForRedis(client, 60_000);
       const set = (value: string) => client.send('key', (node) => node.set('key', value));
       await set('before');
 
@@ -44,7 +44,7 @@ describe.skipIf(process.env['PARLEY_TEST_REDIS'] === 'cluster')(
       firstNow.password = url.password;
       const direct = connectRedis(firstNow.href);
       cleanUps.push(() => direct.close());
-      await waitForRedis(direct, 10_000);
+      await waitForRedis(direct, 60_000);
       await direct.send('key', (node) => node.call('REPLICAOF', '127.0.0.1', '1'));
       await expect(set('refused')).rejects.toMatchObject({ code: 'store_unavailable' });
 
@@ -61,7 +61,7 @@ describe.skipIf(process.env['PARLEY_TEST_REDIS'] === 'cluster')(
       url.password = 'secret';
       const client = connectRedis(url.href);
       cleanUps.push(() => client.close());
-      await waitForRedis(client, 10_000);
+      await waitForRedis(client, 60_000);
       const [node] = client.nodes();
       expect(await missingRight(node!)).toMatch(/^NOPERM .*channel/);
       await redis.command('ACL', 'SETUSER', 'few', '&parley:*');
@@ -82,7 +82,7 @@ describe.skipIf(process.env['PARLEY_TEST_REDIS'] === 'cluster')(
       for (const number of [3, 99]) {
         const client = connectRedis(`${redis.url}/${number}`, { onMisfit: (reason) => reasons.push(reason) });
         cleanUps.push(() => client.close());
-        await waitForRedis(client, 10_000);
+        await waitForRedis(client, 60_000);
       }
       await eventually(() => expect(reasons).toEqual([expect.stringMatching(/has no database 99/)]));
     });

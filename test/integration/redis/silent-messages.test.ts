@@ -27,7 +27,7 @@ afterAll(async () => {
 async function connected(url: string): Promise<RedisClient> {
   const client = connectRedis(url);
   cleanUps.push(() => client.close());
-  await waitForRedis(client, 10_000);
+  await waitForRedis(client, 60_000);
   return client;
 }
 

@@ -79,7 +79,7 @@ function connect(variables: Record<string, string>, problems: string[] = []): Re
 }
 
 async function expectUse(client: RedisClient): Promise<void> {
-  await waitForRedis(client, 20_000);
+  await waitForRedis(client, 60_000);
   // A cluster that was just formed refuses commands for a moment.
   await eventually(() => client.send('key', (node) => node.set('key', 'value')));
   expect((await client.values(['key'])).map(String)).toEqual(['value']);

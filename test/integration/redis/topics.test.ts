@@ -17,7 +17,7 @@ let topics: TopicSubscriptions;
 beforeEach(async () => {
   server = await startTestRedis();
   redis = connectRedis(server.url);
-  await waitForRedis(redis, 5_000);
+  await waitForRedis(redis, 60_000);
   topics = new TopicSubscriptions(redis);
 });
 afterEach(async () => {
@@ -138,7 +138,7 @@ describe('subscriptions to topics', () => {
     const late = listen('topic{c}');
     await server.restart();
     await listening(...both, late);
-    await waitForRedis(redis, 5_000);
+    await waitForRedis(redis, 60_000);
     await publish('topic{a}', 'again');
     await publish('topic{c}', 'late');
     await eventually(() => both[0].calls.includes('again') && late.calls.includes('late'));

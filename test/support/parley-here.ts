@@ -1,0 +1,21 @@
+/** Parley in the process of the test, for tests that need its address alone: a process of its own takes ten times as long. */
+import { startParley, type StartParleyOptions } from '#services/testing/index.ts';
+
+import { ApiClient } from './api-client.ts';
+import type { ParleyProcess } from './parley-process.ts';
+
+export type ParleyHere = Pick<ParleyProcess, 'baseUrl' | 'apiKey' | 'api'> & { stop(): Promise<void> };
+
+export async function startParleyHere(settings: StartParleyOptions['settings'] = {}): Promise<ParleyHere> {
+  const { url: baseUrl, apiKey, stop } = await startParley({ settings });
+  const api = new ApiClient(baseUrl, apiKey);
+  return {
+    baseUrl,
+    apiKey,
+    api,
+    async stop() {
+      api.close();
+      await stop();
+    },
+  };
+}

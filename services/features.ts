@@ -44,7 +44,7 @@ import { organizationRoutes, Organizations, organizationsModule } from '#libs/fe
 
 import { createRealtime } from '#libs/features/realtime/index.ts';
 import { reportEntity, reportReactors, reportRoutes, reportsModule } from '#libs/features/reports/index.ts';
-import { Directory, userRoutes, Users, usersModule } from '#libs/features/users/index.ts';
+import { userRoutes, Users, usersModule } from '#libs/features/users/index.ts';
 import type { CorruptEventError } from '#libs/kernel/faults.ts';
 import { type Config, parseConfig } from '#libs/platform/config/index.ts';
 import { Entities } from '#libs/platform/entity/index.ts';
@@ -118,7 +118,6 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
       announcements,
     }),
   );
-  const directory = new Directory(users, organizations);
   const agents = new Agents(core);
   const agentTools = new AgentTools(toolServers(core.fetcher), agents);
   const inboxes = new Inboxes(core);
@@ -133,7 +132,7 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
   const media = new MediaItems(core);
 
   // 3. Channels.
-  const channels = new Channels(core, { users: directory, agents, organizations });
+  const channels = new Channels(core, { users, agents, organizations });
   const messageSearch = new MessageSearch(core);
   const access = new ChannelAccess(channels, announcements);
   const markers = new ReadMarkers(core, channels);
@@ -144,7 +143,7 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
     agentTools,
     inboxes,
     channels,
-    directory,
+    organizations,
     knowledge,
     extraction,
     maxTokens,

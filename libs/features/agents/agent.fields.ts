@@ -4,10 +4,10 @@
  */
 import { z } from 'zod';
 
-import { organizationSummary } from '#libs/features/channels/index.ts';
 import type { EntityState } from '#libs/kernel/entity.ts';
 import { field, fields, group, namedField, shown } from '#libs/kernel/fields.ts';
 import { httpUrl, idReference, jsonMap, text, shownTime } from '#libs/platform/http/index.ts';
+import { organizationSummary } from '#libs/features/organizations/index.ts';
 
 /** The switches of section 2.4 of the contract. */
 export const FEATURES = [

@@ -6,13 +6,13 @@ import type { Knowledge } from '#libs/features/knowledge/index.ts';
 
 import type { RealtimeNode } from '#libs/features/realtime/index.ts';
 
-import type { Directory } from '#libs/features/users/index.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { PromptLimits } from '#libs/platform/config/index.ts';
 import type { IdempotencyStore } from '#libs/platform/http/index.ts';
 import type { EventLoopPace, FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 import type { Core } from '#libs/platform/runtime/index.ts';
+import type { Organizations } from '#libs/features/organizations/index.ts';
 
 import type { Invocations } from './decide/invocation.read.ts';
 import type { PromptBudgets } from './prompt/prompt-budget.read.ts';
@@ -25,7 +25,7 @@ export interface Answering extends Pick<Core, 'fetcher' | 'log' | 'model' | 'spa
   readonly agentTools: AgentTools;
   readonly inboxes: Inboxes;
   readonly channels: Channels;
-  readonly directory: Pick<Directory, 'application'>;
+  readonly organizations: Pick<Organizations, 'application'>;
   readonly knowledge: Knowledge;
   readonly extraction: ExtractionPool;
   /** Estimated tokens of a conversation at most. */

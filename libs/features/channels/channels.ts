@@ -15,7 +15,7 @@ import type { Document, DocumentPage, HistoryPoint, ListPage } from '#libs/platf
 import type { Core } from '#libs/platform/runtime/index.ts';
 import { streamName } from '#libs/platform/streams/index.ts';
 
-import type { Directories, UserDirectory } from './channel/channel.requests.ts';
+import type { Directories } from './channel/channel.requests.ts';
 import { channelEntity, type ChannelFilter, ChannelUsers, facetsOfList, usersIn } from './channel/channel.read.ts';
 import { channelResource } from './channel/channel.resource.ts';
 import {
@@ -40,7 +40,6 @@ import {
 import { Drafts } from './interaction/drafts.ts';
 import { InteractionCommands } from './interaction/interaction.commands.ts';
 import { type InteractionRef, parseInteractionId } from './interaction/interaction.id.ts';
-import type { InteractionDirectory } from './interaction/interaction.requests.ts';
 import { MessageCommands } from './interaction/message.commands.ts';
 import { type ChannelStream, decideArchive } from './interaction/interaction.ts';
 import { InteractionQueries } from './interaction/reads/queries.ts';
@@ -50,22 +49,16 @@ import { CHANNEL } from './channel.keys.ts';
 import { channelAt, channelLog } from './past-channels.ts';
 import { ReactionCommands } from './reaction/reaction.commands.ts';
 import { ReactionAnnotations } from './reaction/reaction.read.ts';
-import type { ReactorNames } from './reaction/reaction.requests.ts';
 import { type ChannelHandler, channelProjection, isChannelEvent } from './stream.ts';
 
 export type ChannelResult = EntityResult<Channel, ChannelRejection | NotFound>;
-
-/** What channels look up in other features. */
-export interface ChannelDirectories extends Directories {
-  readonly users: UserDirectory & InteractionDirectory & ReactorNames;
-}
 
 /**
  * Channels with their interactions and the marks on these: all commands and reads. A process has one, because the commands
  * of a channel share one queue. See `Entities` for guarantees and errors.
  */
 export class Channels {
-  readonly directories: ChannelDirectories;
+  readonly directories: Directories;
   readonly entities: Entities<ChannelState, ChannelEvent, Facets>;
   readonly interactions: InteractionCommands;
   /** Reads of interactions. */
@@ -83,7 +76,7 @@ export class Channels {
   readonly #core: Pick<Core, 'announcements' | 'history' | 'store'>;
   readonly #users = new ChannelUsers();
 
-  constructor(core: Core, directories: ChannelDirectories) {
+  constructor(core: Core, directories: Directories) {
     this.#core = core;
     this.directories = directories;
     // The channel's ETag, which `If-Match` names, does not change with posts.

@@ -14,7 +14,7 @@ import { channelFrameTypes, channelProjection, publicChannelEvents } from './str
 export { ChannelAccess } from './access.ts';
 export { channelRoutes } from './channel/channel.http.ts';
 export { channelToCreate, type Directories } from './channel/channel.requests.ts';
-export { createChannelBody, type CreateChannelBody, organizationSummary } from './channel/channel.schemas.ts';
+export { createChannelBody, type CreateChannelBody } from './channel/channel.schemas.ts';
 export type { ChannelCreated, ChannelEvent, ChannelState } from './channel/channel.ts';
 export { Channels } from './channels.ts';
 export type { Drafts } from './interaction/drafts.ts';
@@ -27,7 +27,7 @@ export {
 } from './interaction/interaction.events.ts';
 export { interactionRoutes } from './interaction/interaction.http.ts';
 export { interactionId, type InteractionRef, parseInteractionId } from './interaction/interaction.id.ts';
-export { type InteractionDirectory, interactionToPost } from './interaction/interaction.requests.ts';
+export { interactionToPost } from './interaction/interaction.requests.ts';
 export { interactionSchema, type PostInteractionBody, postInteractionBody } from './interaction/interaction.schemas.ts';
 export type { InteractionQueries } from './interaction/reads/queries.ts';
 export { interactionOf, type StoredInteraction } from './interaction/reads/resource.ts';

@@ -144,7 +144,7 @@ async function post(media: Media, process: Delivery, { channels }: Parts): Promi
   const body = { content: [{ type: 'media' as const, meta_data, media_url: null }], complete: true };
   const context = { ...commandOf(media, process, 'post'), actor: media.creator };
   const { interaction, spanIsNew } = await interactionToPost(context, body, {
-    directory: channels.directories.users,
+    directories: channels.directories,
     writer: 'operator',
   });
   const result = await channels.interactions.post(context, channel, interaction, { spanIsNew });

@@ -4,9 +4,15 @@ import type { Module } from '#libs/platform/runtime/index.ts';
 import { organizationEntity } from './organization.read.ts';
 
 export { organizationRoutes } from './organization.http.ts';
-export { organizationEntity, organizationReference, Organizations } from './organization.read.ts';
-export type { UserSummary } from './organization.read.ts';
-export { ORGANIZATION, organizationApplication } from './organization.ts';
+export {
+  organizationEntity,
+  organizationReference,
+  Organizations,
+  organizationSummary,
+  type UserSummary,
+} from './organization.read.ts';
+
+export { ORGANIZATION } from './organization.ts';
 
 export const organizationsModule = {
   name: 'organizations',

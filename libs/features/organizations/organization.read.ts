@@ -23,18 +23,23 @@ import {
 } from './organization.ts';
 
 /** The contract's summary of a user (section 2.3). */
-export interface UserSummary {
-  readonly display_name: string;
-  readonly image_url: string;
-}
+export const userSummary = z
+  .object({ display_name: z.string().default(''), image_url: z.string() })
+  .meta({ id: 'UserSummary', description: 'Summary of a user' });
+
+export type UserSummary = z.output<typeof userSummary>;
 
 /** The contract's summary of an organization (section 2.3). */
-export interface OrganizationSummary {
-  readonly id: EntityId;
-  readonly name: string;
-  readonly owner: UserSummary | null;
-  readonly application: Organization['application'];
-}
+export const organizationSummary = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    owner: userSummary.nullable(),
+    application: organizationApplication.nullable(),
+  })
+  .meta({ id: 'OrganizationSummary' });
+
+export type OrganizationSummary = z.output<typeof organizationSummary>;
 
 /** Port: users. Their feature depends on this one. */
 export interface UserSummaries {

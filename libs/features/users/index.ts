@@ -3,7 +3,6 @@ import type { Module } from '#libs/platform/runtime/index.ts';
 
 import { userEntity } from './user.read.ts';
 
-export { Directory } from './directory.ts';
 export { userRoutes } from './user.http.ts';
 export { userEntity, Users } from './user.read.ts';
 export { isActiveUser, type User, userIdOf } from './user.ts';

@@ -12,12 +12,13 @@ import type { Core } from '#libs/platform/runtime/index.ts';
 
 import {
   decideDeactivate,
+  isActiveUser,
+  type User,
   USER,
   userCodec,
+  type UserEvent,
   userFold,
   userIdOf,
-  type User,
-  type UserEvent,
   type UserState,
 } from './user.ts';
 
@@ -49,14 +50,6 @@ export const userEntity = entity<UserState, UserEvent, UserFacets>({
   resource: userFields.resource,
   facets: (user) => ({ is_active: user.deactivatedAt === null, external_id: user.subject?.id ?? null }),
 });
-
-/** An active user, as other features need to know one. */
-export interface KnownUser {
-  readonly id: EntityId;
-  readonly organizationId: EntityId;
-  readonly displayName: string;
-  readonly imageUrl: string | null;
-}
 
 /** A user that a token names for the first time. */
 export interface UserOfIssuer {
@@ -98,10 +91,9 @@ export class Users extends Entities<UserState, UserEvent, UserFacets> {
   }
 
   /** A user that can act now: null for a missing, another organization's or a deactivated user. */
-  async user(organizationId: EntityId, id: EntityId): Promise<KnownUser | null> {
+  async user(organizationId: EntityId, id: EntityId): Promise<User | null> {
     const user = await this.find(organizationId, id);
-    if (user === null || user.deactivatedAt !== null) return null;
-    return { id: user.id, organizationId, displayName: user.displayName, imageUrl: user.imageUrl };
+    return isActiveUser(user, organizationId) ? user : null;
   }
 
   /** Also of deactivated users; null for a missing user or another organization's. */

@@ -3,11 +3,10 @@ import {
   type Channels,
   channelToCreate,
   type Directories,
-  type InteractionDirectory,
   interactionId,
   interactionOf,
-  type PostResult,
   interactionToPost,
+  type PostResult,
 } from '#libs/features/channels/index.ts';
 
 import type { ChannelSequence } from '#libs/kernel/event.ts';
@@ -21,7 +20,6 @@ import type { StoreRetry } from './store-retry.ts';
 export interface ImportParts extends Directories {
   readonly channels: Channels;
   readonly organizationId: EntityId;
-  readonly directory: InteractionDirectory;
 }
 
 /** The result of a job. */
@@ -205,7 +203,7 @@ export class ImportTarget {
       parent_span_id: parentKey === null ? null : spanOf(parentKey),
     };
     const { interaction } = await interactionToPost(context, named, {
-      directory: this.#parts.directory,
+      directories: this.#parts,
       writer: 'operator',
     });
     return { context, interaction };

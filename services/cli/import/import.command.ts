@@ -125,7 +125,7 @@ async function work(parts: CliParts, session: Session, { path, source, organizat
     onBack: () => bar.line('the store is back; the import continues'),
   });
   try {
-    const progress = await runImport(source, new ImportTarget(partsOf(session, organizationId), retry), {
+    const progress = await runImport(source, new ImportTarget({ ...session.features, organizationId }, retry), {
       from: from ?? { checkpoint: 0, counts: NOTHING_YET },
       signal,
       observer: {
@@ -155,31 +155,6 @@ async function work(parts: CliParts, session: Session, { path, source, organizat
     bar.stop();
     await file.flush();
   }
-}
-
-function partsOf({ features }: Session, organizationId: EntityId) {
-  const { channels, users, agents, organizations } = features;
-  // Needed for every message and constant during an import. A failed read is not remembered.
-  let known: Promise<string | null> | undefined;
-  const application = (): Promise<string | null> => {
-    known ??= organizations.find(organizationId, organizationId).then(
-      (found) => found?.application ?? null,
-      (error: unknown) => {
-        known = undefined;
-        throw error;
-      },
-    );
-    return known;
-  };
-  const user = (organization: EntityId, id: EntityId) => users.user(organization, id);
-  return {
-    channels,
-    users: { user },
-    agents,
-    organizations,
-    organizationId,
-    directory: { user, application },
-  };
 }
 
 function placeOf({ file, line }: Problem): string {

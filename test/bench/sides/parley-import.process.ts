@@ -1,5 +1,5 @@
 /** Our side of the import: the code of `npx parley import`, from the file to the stores. */
-import { type EntityId, newId } from '#libs/kernel/ids.ts';
+import { newId } from '#libs/kernel/ids.ts';
 import { ImportTarget } from '#services/cli/import/import-target.ts';
 import { StoreRetry } from '#services/cli/import/store-retry.ts';
 import { openSource } from '#services/cli/import/open-source.ts';
@@ -17,15 +17,13 @@ answerTasks<ImportTask, ImportAnswer>(async ({ file, ...urls }) => {
   // The log is empty, so the read models hold all of it.
   const start = await state.begin();
   await state.save(start, null, true);
-  const user = (organization: EntityId, id: EntityId) => users.user(organization, id);
   const target = new ImportTarget(
     {
       channels,
-      users: { user },
+      users,
       agents: { find: async () => null },
-      organizations: { summary: async () => null },
+      organizations: { summary: async () => null, application: async () => null },
       organizationId: newId(),
-      directory: { user, application: async () => null },
     },
     new StoreRetry({ waitMs: 0, signal: new AbortController().signal }),
   );

@@ -39,7 +39,7 @@ import type { Invocations } from './invocation.read.ts';
 import { MAX_QUESTIONS, type RelevanceJudge } from './relevance-judge.ts';
 
 /** The tools of decisions. */
-export type Deciding = Pick<Answering, 'agents' | 'directory' | 'channels' | 'invocations' | 'runs' | 'store'> & {
+export type Deciding = Pick<Answering, 'agents' | 'organizations' | 'channels' | 'invocations' | 'runs' | 'store'> & {
   readonly relevance: RelevanceJudge;
 };
 
@@ -262,7 +262,7 @@ async function notifyOfCap(
   { channelId, turnId, spanId, depth, sequence }: PostedMessage & Message,
   decided: readonly Invocation[],
   process: Context,
-  { channels, directory }: Deciding,
+  { channels, organizations }: Deciding,
 ): Promise<void> {
   const agentIds = decided.flatMap(({ reason, agentId }) => (reason === 'depth_cap' ? [agentId] : []));
   const text = `Agents have answered each other ${depth} times in this turn. The limit is ${MAX_HOPS}, so the last message invokes no further agent.`;
@@ -276,7 +276,7 @@ async function notifyOfCap(
     turnId,
     spanId: derivedId(channelId, `depth cap ${sequence}`),
     parentSpanId: spanId,
-    organizationApplication: await directory.application(process.organizationId),
+    organizationApplication: await organizations.application(process.organizationId),
   };
   await channels.interactions.post(process.commandContext('depth cap'), channelId, notification, { spanIsNew: false });
 }

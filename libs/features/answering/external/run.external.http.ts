@@ -25,7 +25,7 @@ import { decideFailure, decideResponse, type ExternalRejection, obstacleOf } fro
 import { type Runs, runSchema } from '../run/run.read.ts';
 import type { Run } from '../run/run.ts';
 
-type Answers = Pick<Answering, 'channels' | 'directory' | 'runs'>;
+type Answers = Pick<Answering, 'channels' | 'organizations' | 'runs'>;
 
 const MAX_TEXT = 100_000;
 /** Responses of runs whose deltas this process has taken. */

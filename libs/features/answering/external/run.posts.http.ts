@@ -34,7 +34,7 @@ import {
 } from './run.external.ts';
 import { conflictOf, ownRun } from './run.external.http.ts';
 
-type Answers = Pick<Answering, 'channels' | 'directory' | 'runs'>;
+type Answers = Pick<Answering, 'channels' | 'organizations' | 'runs'>;
 
 const ofAgent = routesTagged('agents').requiring('agent');
 const params = z.object({ id: idParam('Id of the run') });

@@ -138,7 +138,7 @@ export async function postIn(
   const opened = await prompting.channels.open(opening, channel);
   if (!opened.ok && opened.rejection.reason !== 'archived') throw notFound();
   const { interaction, spanIsNew } = await interactionToPost(context, bodyOf(prompt), {
-    directory: prompting.channels.directories.users,
+    directories: prompting.channels.directories,
     writer: 'operator',
   });
   const result = await prompting.channels.interactions

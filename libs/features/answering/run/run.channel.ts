@@ -63,11 +63,11 @@ const ACTOR = { type: 'system', id: 'reactor:agent-runs' } as const;
  */
 export class RunInChannel {
   readonly #run: Run;
-  readonly #answering: Pick<Answering, 'channels' | 'directory'>;
+  readonly #answering: Pick<Answering, 'channels' | 'organizations'>;
   readonly #cause: Cause;
 
   /** @param cause of the events that the run writes: the request that it follows from */
-  constructor(run: Run, answering: Pick<Answering, 'channels' | 'directory'>, cause: Cause) {
+  constructor(run: Run, answering: Pick<Answering, 'channels' | 'organizations'>, cause: Cause) {
     this.#run = run;
     this.#answering = answering;
     this.#cause = cause;
@@ -201,7 +201,7 @@ export class RunInChannel {
       turnId,
       spanId: this.spanOf(name),
       parentSpanId: below ?? spanId,
-      organizationApplication: await this.#answering.directory.application(organizationId),
+      organizationApplication: await this.#answering.organizations.application(organizationId),
     };
   }
 

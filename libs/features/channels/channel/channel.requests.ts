@@ -1,50 +1,18 @@
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { invalid } from '#libs/platform/http/index.ts';
+import type { Agent, Agents } from '#libs/features/agents/index.ts';
+import type { Organizations } from '#libs/features/organizations/index.ts';
+import type { Users } from '#libs/features/users/index.ts';
 
 import type { ChannelCreated, NewChannel, OrganizationSummary, Participant } from './channel.ts';
 import type { CreateChannelBody, ParticipantInput } from './channel.schemas.ts';
 
-/** The details of a user that channels store. */
-export interface KnownUser {
-  readonly id: EntityId;
-  readonly displayName: string;
-  readonly imageUrl: string | null;
-}
-
-/** Port: the users of an organization. Returns null for missing users and those of other organizations. */
-export interface UserDirectory {
-  user(organizationId: EntityId, userId: EntityId): Promise<KnownUser | null>;
-}
-
-/** The details of an agent that channels store. */
-export interface KnownAgent {
-  readonly id: EntityId;
-  readonly isActive: boolean;
-  readonly name: string;
-  readonly description: string;
-  readonly imageUrl: string | null;
-  readonly personality: string;
-  readonly website: string | null;
-  readonly agentCapabilities: string | null;
-  readonly agentAddress: string | null;
-  readonly agentHandle: string | null;
-  readonly allowHtmlResponses: boolean;
-}
-
-/** Port: the agents of an organization. Returns null for missing agents and those of other organizations. */
-export interface AgentDirectory {
-  find(organizationId: EntityId, agentId: EntityId): Promise<KnownAgent | null>;
-}
-
-/** Where participants are looked up when they join. */
+/** Where users, agents and the organization are looked up that a request names. */
 export interface Directories {
-  readonly users: UserDirectory;
-  readonly agents: AgentDirectory;
-  readonly organizations: {
-    /** The contract's summary of an organization; null for one that does not exist. */
-    summary(organizationId: EntityId): Promise<OrganizationSummary | null>;
-  };
+  readonly users: Pick<Users, 'user'>;
+  readonly agents: Pick<Agents, 'find'>;
+  readonly organizations: Pick<Organizations, 'application' | 'summary'>;
 }
 
 type Location = readonly (string | number)[];
@@ -117,11 +85,7 @@ export async function participantToAdd(
 }
 
 /** Agents have no `agent_url`, and Parley verifies none. */
-function agentJoining(
-  agent: KnownAgent,
-  organization: OrganizationSummary | null,
-  participantId: EntityId,
-): Participant {
+function agentJoining(agent: Agent, organization: OrganizationSummary | null, participantId: EntityId): Participant {
   return {
     type: 'agent',
     participantId,

@@ -1,4 +1,3 @@
-import { organizationApplication } from '#libs/features/organizations/index.ts';
 /*
  * The HTTP schemas of channels: the contract's sections 2.1 to 2.3 and 4.1, field by field.
  */
@@ -16,6 +15,7 @@ import {
   text,
   shownTime,
 } from '#libs/platform/http/index.ts';
+import { organizationSummary } from '#libs/features/organizations/index.ts';
 
 import {
   agentInvocationBehavior,
@@ -32,19 +32,6 @@ const concurrency = runConcurrency
   .describe(
     'What a message of a user does to runs that answer earlier ones: with `queue`, and null, it is answered after them; `restart` cancels them',
   );
-
-const userSummary = z
-  .object({ display_name: z.string().default(''), image_url: z.string() })
-  .meta({ id: 'UserSummary', description: 'Summary of a user' });
-
-export const organizationSummary = z
-  .object({
-    id: z.string(),
-    name: z.string(),
-    owner: userSummary.nullable(),
-    application: organizationApplication.nullable(),
-  })
-  .meta({ id: 'OrganizationSummary' });
 
 export const participantSchema = z
   .discriminatedUnion('type', [

@@ -165,7 +165,7 @@ function postRoute(app: HttpApp, { interactions, directories }: Channels): void 
       const context = commandContext(request);
       const channelId = request.params.id;
       const post = await interactionToPost(context, request.body, {
-        directory: directories.users,
+        directories,
         writer: request.principal,
       });
       const { document, revision } = accepted(await interactions.submit(context, channelId, post), request, channelId);
@@ -281,7 +281,7 @@ export function interactionLiveCommands({ interactions, directories }: Channels)
       data: postInteractionBody,
       isDurable: true,
       async run({ context, principal: writer, channelId, data }) {
-        const post = await interactionToPost(context, data, { directory: directories.users, writer });
+        const post = await interactionToPost(context, data, { directories, writer });
         const result = await interactions.submit(context, channelId, post);
         if (!result.ok) throw interactionError(result.rejection, { channelId, body: data });
         return post.update === null ? result.revision : null;

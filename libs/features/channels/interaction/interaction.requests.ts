@@ -18,13 +18,7 @@ import { MAX_DEPTH, MAX_OPEN, type InteractionRejection, mayWriteAs, type Writer
 import type { ContentItem, ContentRole, InteractionParticipant } from './interaction.content.ts';
 import { interactionId, parseInteractionId, type InteractionRef } from './interaction.id.ts';
 import type { PostInteractionBody } from './interaction.schemas.ts';
-
-/** Port: the organization and its users, for posts. */
-export interface InteractionDirectory {
-  user(organizationId: EntityId, userId: EntityId): Promise<{ readonly id: EntityId } | null>;
-  /** The application that created the organization, or null. */
-  application(organizationId: EntityId): Promise<string | null>;
-}
+import type { Directories } from '../channel/channel.requests.ts';
 
 /** Parses an id in a path. @throws HttpError 404 for an id that no interaction can have */
 export function requireInteractionRef(id: EntityId): InteractionRef {
@@ -71,14 +65,17 @@ function refuseOfMember(writer: Writer, content: readonly ContentItem[], role: C
 export async function interactionToPost(
   context: CommandContext,
   body: PostInteractionBody,
-  { directory, writer }: { readonly directory: InteractionDirectory; readonly writer: Writer },
+  {
+    directories,
+    writer,
+  }: { readonly directories: Pick<Directories, 'organizations' | 'users'>; readonly writer: Writer },
 ): Promise<RequestedPost> {
   const participant = body.participant ?? callerAsSender(context);
   if (!mayWriteAs(writer, participant)) throw mayNotActAs();
   const contentRole = body.content_role ?? roleOf(participant);
   refuseOfMember(writer, body.content, contentRole);
   const update = updateOf(contentRole, body.content);
-  await requireSender(context, participant, directory);
+  await requireSender(context, participant, directories);
   return {
     spanIsNew: !body.span_id,
     update,
@@ -92,7 +89,7 @@ export async function interactionToPost(
       turnId: body.interaction_id ?? null,
       spanId: body.span_id ?? derivedId(context.commandId, 'span'),
       parentSpanId: body.parent_span_id ?? null,
-      organizationApplication: await directory.application(context.organizationId),
+      organizationApplication: await directories.organizations.application(context.organizationId),
     },
   };
 }
@@ -159,12 +156,12 @@ function roleOf({ type }: InteractionParticipant): ContentRole {
 async function requireSender(
   { organizationId, actor }: CommandContext,
   participant: InteractionParticipant,
-  directory: InteractionDirectory,
+  { users }: Pick<Directories, 'users'>,
 ): Promise<void> {
   if (participant.type !== 'authenticated_user') return;
   // Authentication has verified that the caller is an active user.
   if (actor.type === 'user' && actor.id === participant.user_id) return;
-  if ((await directory.user(organizationId, participant.user_id)) !== null) return;
+  if ((await users.user(organizationId, participant.user_id)) !== null) return;
   throw invalid(['body', 'participant', 'user_id'], 'the organization has no such user', participant.user_id);
 }
 

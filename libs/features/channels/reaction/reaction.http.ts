@@ -77,7 +77,7 @@ function emojiRoutes(app: HttpApp, { reactions, queries, directories }: Channels
     ),
     (request, reply) =>
       answer(request, reply, queries, async (context, ref) => {
-        const reactor = await namedReactor(request.principal, request.body ?? {}, directories.users);
+        const reactor = await namedReactor(request.principal, request.body ?? {}, directories);
         return reactions.react(context, ref, reactor, request.params.emoji);
       }),
   );
@@ -165,7 +165,7 @@ export function reactionLiveCommands({ reactions, directories }: Channels): read
       isDurable: true,
       async run({ context, principal, channelId, data }) {
         const ref = refIn(channelId, data.interaction_id);
-        const reactor = await namedReactor(principal, data, directories.users);
+        const reactor = await namedReactor(principal, data, directories);
         return revisionOf(await reactions.react(context, ref, reactor, data.emoji));
       },
     }),

@@ -5,6 +5,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { conflict, forbidden, invalid, notFound, type Principal, requireMayActAs } from '#libs/platform/http/index.ts';
 
 import { MAX_MARKS, MAX_WITHDRAWN, type ReactionRejection, type Reactor } from './reaction.ts';
+import type { Directories } from '../channel/channel.requests.ts';
 
 export function reactionError({ reason }: ReactionRejection): Error {
   switch (reason) {
@@ -26,11 +27,6 @@ export function reactionError({ reason }: ReactionRejection): Error {
   }
 }
 
-export interface ReactorNames {
-  /** The display name of a user; null if the organization has no such user. */
-  nameOf(organizationId: EntityId, userId: EntityId): Promise<string | null>;
-}
-
 /**
  * The user or agent that reacts, with its display name.
  *
@@ -40,10 +36,10 @@ export interface ReactorNames {
 export async function namedReactor(
   principal: Caller & Pick<Principal, 'organizationId'>,
   input: { readonly agent_id?: EntityId | null | undefined; readonly agent_name?: string | null | undefined },
-  users: ReactorNames,
+  { users }: Pick<Directories, 'users'>,
 ): Promise<Reactor> {
   const { type, id } = reactorOf(principal, 'body', input.agent_id);
-  const name = type === 'agent' ? (input.agent_name ?? null) : await users.nameOf(principal.organizationId, id);
+  const name = type === 'agent' ? input.agent_name : (await users.user(principal.organizationId, id))?.displayName;
   return { type, id, name: name || null };
 }
 

@@ -238,7 +238,7 @@ describe('an external agent', () => {
     const run = (await runs.inLog(api.organizationId, asked.runId))!;
     await api.call('POST', `/api/v1/runs/${asked.runId}/cancel`);
     await eventually(async () => expect(await api.types(asked.runId)).toContain('RunEndShown'));
-    const answering = { channels, directory: { application: () => Promise.resolve(null) } };
+    const answering = { channels, organizations: { application: () => Promise.resolve(null) } };
     const channel = new RunInChannel(run, answering, {});
     await postedResponse(run, channel);
     expect(await api.response(asked)).toMatchObject({ complete: true });

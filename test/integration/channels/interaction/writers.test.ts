@@ -74,12 +74,12 @@ it('a changed application counts for the posts of other processes', async () => 
   const command = () => ({ ...serviceCommand(id), organizationId: id });
   const data = { id, name: 'tenant', application: 'app_main', ownerUserId: null } as const;
   await first.organizations.create(command(), id, { type: 'OrganizationCreated.v1', data });
-  const directory = second.channels.directories.users;
+  const organizations = second.channels.directories.organizations;
   const { stop } = second.startAuthenticator();
   // It is then not read again before an announcement.
   await eventually(() => second.announcements.areReceivedSince(performance.now(), 60_000));
-  expect(await directory.application(id)).toBe('app_main');
+  expect(await organizations.application(id)).toBe('app_main');
   await first.organizations.change(command(), id, { application: 'health' });
-  await eventually(async () => expect(await directory.application(id)).toBe('health'));
+  await eventually(async () => expect(await organizations.application(id)).toBe('health'));
   stop();
 });

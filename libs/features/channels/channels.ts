@@ -33,7 +33,6 @@ import {
   decideUpdate,
   type FileDeleted,
   type NewChannel,
-  type Participant,
   refusalOf,
   type RunConcurrency,
 } from './channel/channel.ts';
@@ -50,6 +49,7 @@ import { channelAt, channelLog } from './past-channels.ts';
 import { ReactionCommands } from './reaction/reaction.commands.ts';
 import { ReactionAnnotations } from './reaction/reaction.read.ts';
 import { type ChannelHandler, channelProjection, isChannelEvent } from './stream.ts';
+import type { Participant } from './channel/participant.ts';
 
 export type ChannelResult = EntityResult<Channel, ChannelRejection | NotFound>;
 

@@ -26,21 +26,19 @@ import type { ReadMarkers } from '../reading/read-marker.read.ts';
 import type { ChannelAccess } from '../access.ts';
 import type { ChannelResult, Channels } from '../channels.ts';
 import { channelToCreate, participantToAdd } from './channel.requests.ts';
-import { participantResource } from './channel.resource.ts';
 import {
-  channelPageSchema,
   channelParams,
-  channelSchema,
   createChannelBody,
   type CreateChannelBody,
   listChannelsQuery,
   participantInput,
-  participantListSchema,
   participantParams,
   readChannelQuery,
   updateChannelBody,
 } from './channel.schemas.ts';
 import { MAX_PARTICIPANTS, MAX_PARTICIPANTS_BYTES, MAX_PINNED, type ChannelRejection } from './channel.ts';
+import { participantResource } from './participant.ts';
+import { channelPageSchema, channelSchema, participantListSchema } from './channel.resource.ts';
 
 type Access = Pick<ChannelAccess, 'admits' | 'admitted'>;
 type Markers = Pick<ReadMarkers, 'of'>;

@@ -8,16 +8,9 @@ import { FRAME_FLAG, type EventContent, type EventDescription } from '#libs/plat
 
 import { interactionId } from '../interaction/interaction.id.ts';
 import { channelEntity } from './channel.read.ts';
-import { channelResource, participantResource } from './channel.resource.ts';
-import { channelSchema, participantSchema } from './channel.schemas.ts';
-import {
-  type ChannelCreated,
-  type ChannelEvent,
-  channelFold,
-  type ChannelState,
-  type Participant,
-  type RunConcurrency,
-} from './channel.ts';
+import { channelResource, channelSchema } from './channel.resource.ts';
+import { type ChannelChanges, type ChannelEvent, channelFold, type ChannelState } from './channel.ts';
+import { type Participant, participantResource, participantSchema } from './participant.ts';
 
 const TYPES = {
   'ChannelCreated.v1': 'channel.created',
@@ -99,18 +92,10 @@ export function channelFrame(
   }
 }
 
-type Changes = Partial<Pick<ChannelCreated, 'name' | 'metaData' | 'agentInvocationBehavior'>> & {
-  readonly runConcurrency?: RunConcurrency | null | undefined;
-};
-
 /** The changed fields, as the API names them. */
-function changedFields({ name, metaData, agentInvocationBehavior, runConcurrency }: Changes): object {
-  return {
-    ...(name !== undefined && { name }),
-    ...(metaData !== undefined && { meta_data: metaData }),
-    ...(agentInvocationBehavior !== undefined && { agent_invocation_behavior: agentInvocationBehavior }),
-    ...(runConcurrency !== undefined && { run_concurrency: runConcurrency }),
-  };
+function changedFields(changes: ChannelChanges): object {
+  const nameOf = (field: string) => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return Object.fromEntries(Object.entries(changes).map(([field, value]) => [nameOf(field), value]));
 }
 
 /** With the id of the record, which two of the four kinds of participants do not show. */

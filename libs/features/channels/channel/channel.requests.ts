@@ -1,12 +1,13 @@
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { invalid } from '#libs/platform/http/index.ts';
-import type { Agent, Agents } from '#libs/features/agents/index.ts';
+import type { Agents } from '#libs/features/agents/index.ts';
 import type { Organizations } from '#libs/features/organizations/index.ts';
 import type { Users } from '#libs/features/users/index.ts';
 
-import type { ChannelCreated, NewChannel, OrganizationSummary, Participant } from './channel.ts';
+import type { ChannelCreated, NewChannel } from './channel.ts';
 import type { CreateChannelBody, ParticipantInput } from './channel.schemas.ts';
+import { participant, type Participant } from './participant.ts';
 
 /** Where users, agents and the organization are looked up that a request names. */
 export interface Directories {
@@ -79,31 +80,12 @@ export async function participantToAdd(
       const agent = await agents.find(context.organizationId, input.id);
       if (agent === null) throw invalid([...at, 'id'], 'the organization has no such agent', input.id);
       if (!agent.isActive) throw invalid([...at, 'id'], 'the agent is deactivated', input.id);
-      return agentJoining(agent, await organizations.summary(context.organizationId), participantId);
+      const organization = await organizations.summary(context.organizationId);
+      // Agents have no `agent_url`, and Parley verifies none.
+      const details = { ...agent, organization, agentUrl: null, isVerified: false };
+      return participant.parse({ ...details, type: input.type, participantId, agentId: agent.id });
     }
   }
-}
-
-/** Agents have no `agent_url`, and Parley verifies none. */
-function agentJoining(agent: Agent, organization: OrganizationSummary | null, participantId: EntityId): Participant {
-  return {
-    type: 'agent',
-    participantId,
-    agentId: agent.id,
-    name: agent.name,
-    description: agent.description,
-    isActive: agent.isActive,
-    organization,
-    imageUrl: agent.imageUrl,
-    personality: agent.personality,
-    website: agent.website,
-    agentCapabilities: agent.agentCapabilities,
-    agentUrl: null,
-    agentAddress: agent.agentAddress,
-    agentHandle: agent.agentHandle,
-    isVerified: false,
-    allowHtmlResponses: agent.allowHtmlResponses,
-  };
 }
 
 /** @throws ValidationFailure 422 for a user that the organization does not have */

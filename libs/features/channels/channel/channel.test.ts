@@ -16,9 +16,9 @@ import {
   decideThread,
   decideUpdate,
   MAX_PARTICIPANTS,
-  type Participant,
 } from './channel.ts';
 import samples from './channel.events.samples.json' with { type: 'json' };
+import type { Participant } from './participant.ts';
 
 describeStoredEvents('channels', channelCodec, samples);
 

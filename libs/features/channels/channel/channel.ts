@@ -12,6 +12,7 @@ import { changedBy, createdBy, type EntityState } from '#libs/kernel/entity.ts';
 import type { Actor } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
+import { type Participant, participant } from './participant.ts';
 
 export const communicationType = z
   .enum(['websocket', 'messenger_a', 'messenger_b', 'messenger_c', 'sms'])
@@ -26,58 +27,7 @@ export const agentInvocationBehavior = z
 export const runConcurrency = z.enum(['queue', 'restart']).meta({ id: 'RunConcurrency' });
 export type RunConcurrency = z.infer<typeof runConcurrency>;
 
-const stringMap = z.record(z.string(), z.string());
 const jsonMap = z.record(z.string(), z.unknown());
-
-const organizationSummary = z.object({
-  id: z.string(),
-  name: z.string(),
-  owner: z.object({ display_name: z.string(), image_url: z.string() }).nullable(),
-  application: z.string().nullable(),
-});
-export type OrganizationSummary = z.infer<typeof organizationSummary>;
-
-/** A participant with its details at the time of joining. */
-export const participant = z.discriminatedUnion('type', [
-  z.object({
-    type: z.literal('authenticated_user'),
-    participantId: z.string(),
-    userId: z.string(),
-    displayName: z.string(),
-    imageUrl: z.string().nullable(),
-    isOwner: z.boolean(),
-  }),
-  z.object({
-    type: z.literal('non_authenticated_user'),
-    participantId: z.string(),
-    userMetadata: stringMap.nullable(),
-  }),
-  z.object({
-    type: z.literal('agent'),
-    participantId: z.string(),
-    agentId: z.string(),
-    name: z.string(),
-    description: z.string(),
-    isActive: z.boolean(),
-    /** Absent in events before participants had it. */
-    organization: organizationSummary.nullable().optional(),
-    imageUrl: z.string().nullable(),
-    personality: z.string(),
-    website: z.string().nullable(),
-    agentCapabilities: z.string().nullable(),
-    agentUrl: z.string().nullable(),
-    agentAddress: z.string().nullable(),
-    agentHandle: z.string().nullable(),
-    isVerified: z.boolean(),
-    allowHtmlResponses: z.boolean(),
-  }),
-  z.object({
-    type: z.literal('external_agent'),
-    participantId: z.string(),
-    agentMetadata: stringMap.nullable(),
-  }),
-]);
-export type Participant = z.infer<typeof participant>;
 
 export const channelCodec = defineEvents({
   'ChannelCreated.v1': z.object({

@@ -3,8 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { commandContext, type HttpApp, routesTagged } from '#libs/platform/http/index.ts';
 
 import { sendChannel } from '../channel/channel.http.ts';
-import { channelSchema } from '../channel/channel.schemas.ts';
 import type { Channels } from '../channels.ts';
+import { channelSchema } from '../channel/channel.resource.ts';
 import { answerChange } from './interaction.http.ts';
 import { OF_INTERACTION, requireAddable, requireInteractionRef } from './interaction.requests.ts';
 import { editInteractionBody, interactionParams, interactionSchema } from './interaction.schemas.ts';

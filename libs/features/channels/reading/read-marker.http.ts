@@ -20,8 +20,9 @@ import {
 } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/streams/index.ts';
 
-import { channelParams, readMarkerSchema, shownMarker } from '../channel/channel.schemas.ts';
+import { channelParams } from '../channel/channel.schemas.ts';
 import type { Channels } from '../channels.ts';
+import { readMarkerSchema, shownMarker } from '../channel/channel.resource.ts';
 import { READ_MARKER } from './read-marker.ts';
 import type { CountedMarker, MoveRejection, ReadMarkers } from './read-marker.read.ts';
 

@@ -13,6 +13,7 @@ import { usersIn } from '../channel/channel.read.ts';
 import type { Channel } from '../channel/channel.ts';
 import { CHANNEL, channelKeys, joinedField } from '../channel.keys.ts';
 import type { Channels } from '../channels.ts';
+import type { readMarkerSchema, shownMarker } from '../channel/channel.resource.ts';
 import {
   decideMove,
   READ_MARKER,
@@ -29,30 +30,16 @@ export const readMarkerEntity = entity<ReadMarkerState, ReadMarkerEvent, {}>({
   version: 1,
   codec: readMarkerCodec,
   fold: readMarkerFold,
-  resource: ({ sequence, modified }): StoredMarker => ({ sequence, moved_at: modified }),
+  resource: ({ sequence, modified }) => ({ sequence, moved_at: modified }),
   facets: () => ({}),
   isListed: false,
 });
 
-const storedMarker = z.object({ sequence: z.int(), moved_at: z.string() });
-type StoredMarker = z.infer<typeof storedMarker>;
-
 /** `not_reached`: the channel has not reached the sequence. */
 export type MoveRejection = NotFound | { readonly reason: 'not_a_participant' | 'not_reached' };
 
-/** How far a user has read in a channel. */
-export interface ShownMarker {
-  readonly user_id: EntityId;
-  readonly sequence: number;
-  /** When the user last moved it; null if its messages and its joining alone say how far it has read. */
-  readonly moved_at: string | null;
-}
-
-/** With the number of messages after it. */
-export interface CountedMarker extends ShownMarker {
-  readonly channel_id: EntityId;
-  readonly unread_count: number;
-}
+type ShownMarker = z.output<typeof shownMarker>;
+export type CountedMarker = z.output<typeof readMarkerSchema>;
 
 const counted = z.tuple([z.int(), z.int()]);
 /** For as long a client ignores frames that arrive after newer ones. */
@@ -109,7 +96,7 @@ export class ReadMarkers {
       channelIds.map(async (channelId, index) => {
         const marker = stored[index];
         const [sequence, unread] = await this.#counted({ organizationId, channelId, userId }, marker?.sequence ?? 0);
-        const shown = { user_id: userId, sequence, moved_at: marker?.moved_at ?? null };
+        const shown = { user_id: userId, sequence, moved_at: marker?.modified ?? null };
         return { channel_id: channelId, ...shown, unread_count: unread };
       }),
     );
@@ -139,7 +126,7 @@ export class ReadMarkers {
     return ids.map((id, index) => ({
       user_id: id,
       sequence: Math.max(stored[index]?.sequence ?? 0, Number(own?.[index] ?? 0)),
-      moved_at: stored[index]?.moved_at ?? null,
+      moved_at: stored[index]?.modified ?? null,
     }));
   }
 
@@ -150,9 +137,8 @@ export class ReadMarkers {
     await sendToUser(this.#core.redis, { organizationId, channelId, userId }, value);
   }
 
-  async #stored(organizationId: EntityId, of: readonly Parameters<typeof readMarkerId>[0][]) {
-    const documents = await Promise.all(of.map((one) => this.#markers.document(organizationId, readMarkerId(one))));
-    return documents.map((found) => found && storedMarker.parse(JSON.parse(found.json.toString())));
+  #stored(organizationId: EntityId, of: readonly Parameters<typeof readMarkerId>[0][]) {
+    return Promise.all(of.map((one) => this.#markers.projected(organizationId, readMarkerId(one))));
   }
 
   /** The sequence up to which the user has read, and the number of messages after it. */

@@ -3,8 +3,7 @@ import type { Module } from '#libs/platform/runtime/index.ts';
 
 import { keyEntity } from './key.read.ts';
 
-export { KeyAuthenticator } from './key-authenticator.ts';
-export { KeyDirectory } from './key-directory.ts';
+export { KeyAuthenticator, KeyDirectory } from './key-authenticator.ts';
 export { canBeKey, newKey, OWN_KEY_FORM } from './key-form.ts';
 export { Keys, type KeyDescription } from './key.read.ts';
 export { keyRoutes } from './key.http.ts';

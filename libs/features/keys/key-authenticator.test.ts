@@ -4,9 +4,8 @@ import { storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import type { ChangeListener } from '#libs/platform/announcements/index.ts';
 
-import { KeyAuthenticator } from './key-authenticator.ts';
+import { KeyAuthenticator, KeyDirectory, type KnownKey } from './key-authenticator.ts';
 import { newKey } from './key-form.ts';
-import { KeyDirectory, type KnownKey } from './key-directory.ts';
 
 const { secret, id, digest } = newKey();
 const principal = {

@@ -6,8 +6,7 @@ import { type Decision, foldEvents } from '#libs/kernel/decider.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
 import type { ChangeListener } from '#libs/platform/announcements/index.ts';
 
-import { KeyAuthenticator } from './key-authenticator.ts';
-import { knownKey } from './key-directory.ts';
+import { KeyAuthenticator, knownKey } from './key-authenticator.ts';
 import { newKey } from './key-form.ts';
 import {
   decideIssue,

@@ -17,7 +17,7 @@ import {
 } from '#libs/platform/live/index.ts';
 
 import * as frames from './frames.ts';
-import { MAX_CLIENT_FRAME_BYTES, MAX_CLIENT_FRAMES_PER_MINUTE, PROTOCOL, TICKET_PREFIX } from './protocol.ts';
+import { MAX_CLIENT_FRAME_BYTES, MAX_CLIENT_FRAMES_PER_MINUTE, PROTOCOL, TICKET_PREFIX } from './frames.ts';
 
 export interface DescribedProtocol {
   readonly events: readonly EventDescription[];

@@ -17,9 +17,8 @@ import { RealtimeNode } from './realtime-node.ts';
 import { Tickets } from './tickets.ts';
 
 export { grantOf, SubscriberAccess } from './access.ts';
-export { clientFrame, PING, PONG, serverFrame } from './frames.ts';
+export { clientFrame, PING, PONG, PROTOCOL, serverFrame } from './frames.ts';
 export type { LiveCommand, LiveCommandOutcome } from './live-commands.ts';
-export * from './protocol.ts';
 export { eventStreamRoutes, openLiveChannel } from './realtime.http.ts';
 export { RealtimeNode } from './realtime-node.ts';
 export { TICKET_TTL_MS, Tickets } from './tickets.ts';

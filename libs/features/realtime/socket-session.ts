@@ -16,13 +16,16 @@ import {
   encodeFrame,
   type FrameRefusal,
   maskOf,
+  MAX_CLIENT_FRAME_BYTES,
+  MAX_CLIENT_FRAMES_PER_MINUTE,
   PING,
   PONG,
+  PROTOCOL,
+  RESUME_WAIT_MS,
   type ResumeFrame,
   type ServerFrame,
 } from './frames.ts';
 import type { LiveCommandOutcome } from './live-commands.ts';
-import { MAX_CLIENT_FRAME_BYTES, MAX_CLIENT_FRAMES_PER_MINUTE, PROTOCOL, RESUME_WAIT_MS } from './protocol.ts';
 import type { RealtimeNode } from './realtime-node.ts';
 
 const PING_FRAME = textFrame(PING);

@@ -15,10 +15,10 @@ import {
 } from '#libs/platform/websocket/index.ts';
 import { CLOSE, type CloseCode, type ChannelGrant } from '#libs/platform/live/index.ts';
 
-import { MAX_CLIENT_FRAME_BYTES, PROTOCOL, TICKET_PREFIX, TOKEN_PREFIX } from './protocol.ts';
 import type { RealtimeNode } from './realtime-node.ts';
 import { SocketSession } from './socket-session.ts';
 import type { Tickets } from './tickets.ts';
+import { MAX_CLIENT_FRAME_BYTES, PROTOCOL, TICKET_PREFIX, TOKEN_PREFIX } from './frames.ts';
 
 const PATH = /^\/api\/v1\/channels\/([A-Za-z0-9_-]{1,64})\/websocket$/;
 /** Time for a slow reader to receive the close frame, before its unsent bytes are dropped. */

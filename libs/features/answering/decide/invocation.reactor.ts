@@ -23,7 +23,6 @@ import { type EndedProcess, type Process, reactor } from '#libs/platform/reactor
 import { streamName } from '#libs/platform/streams/index.ts';
 
 import type { Answering } from '../context.ts';
-import { isMessage, messageOf, type PostedMessage, textOf } from './message.ts';
 import {
   asksRelevance,
   type Behavior,
@@ -32,8 +31,12 @@ import {
   type InvocationEvent,
   invocationId,
   isFromAgent,
+  isMessage,
   MAX_HOPS,
   type Message,
+  messageOf,
+  type PostedMessage,
+  textOf,
 } from './invocation.ts';
 import type { Invocations } from './invocation.read.ts';
 import { MAX_QUESTIONS, type RelevanceJudge } from './relevance-judge.ts';

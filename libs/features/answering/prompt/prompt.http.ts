@@ -19,9 +19,8 @@ import {
 import { streamName } from '#libs/platform/streams/index.ts';
 
 import type { Prompting } from '../context.ts';
-import { answerOf, deactivated, idsOf, type ShownIds } from './prompt.answer.ts';
 import { begin, postDirectly, type PostedPrompt } from './prompt.post.ts';
-import { endOf } from './run-watch.ts';
+import { answerOf, deactivated, endOf, idsOf, type ShownIds } from './prompt.end.ts';
 
 /** Time that a request takes besides its wait for the run. */
 export const OVERHEAD_MS = 30_000;

@@ -19,11 +19,10 @@ import {
 import { CLOSE, type LiveStream } from '#libs/platform/live/index.ts';
 
 import type { Prompting } from '../context.ts';
-import { outcomeOf } from './prompt.answer.ts';
 import { cursorOf, resumedPrompt, type ResumedPrompt } from './prompt.cursor.ts';
 import { agentInLog, promptBody, promptParams, requireAnswering } from './prompt.http.ts';
 import { begin, postDirectly, type PostedPrompt } from './prompt.post.ts';
-import { endOf } from './run-watch.ts';
+import { endOf, outcomeOf } from './prompt.end.ts';
 import { TurnStream } from './turn-stream.ts';
 
 const { writes } = routesTagged('agents');

@@ -8,25 +8,31 @@ import { type InteractionRef, parseInteractionId } from '../interaction/interact
 import { readerOf } from '../interaction/reads/present.ts';
 import { OF_INTERACTION, requireInteractionRef } from '../interaction/interaction.requests.ts';
 import { sendChanged } from '../interaction/interaction.http.ts';
-import { UNAUTHENTICATED } from '#libs/kernel/acting.ts';
+import type { Directories } from '../channel/channel.requests.ts';
+import { type Caller, UNAUTHENTICATED } from '#libs/kernel/acting.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import {
   commandContext,
+  conflict,
+  forbidden,
   type HttpApp,
   idReference,
+  invalid,
   liveCommand,
   type LiveCommandType,
   notFound,
+  type Principal,
   requireMayActAs,
   routesTagged,
   singleEmoji,
   text,
 } from '#libs/platform/http/index.ts';
+import { unreachable } from '#libs/kernel/decider.ts';
 
 import type { ReactionResult } from './reaction.commands.ts';
-import { namedReactor, reactionError, reactorOf } from './reaction.requests.ts';
+import { MAX_MARKS, MAX_WITHDRAWN, type ReactionRejection, type Reactor } from './reaction.ts';
 
 const reactionParams = interactionParams.extend({
   emoji: singleEmoji({ description: 'Exactly one emoji, percent-encoded' }),
@@ -193,4 +199,56 @@ function refIn(channelId: EntityId, interactionId: EntityId): InteractionRef {
 function revisionOf(result: ReactionResult): StreamRevision {
   if (!result.ok) throw reactionError(result.rejection);
   return result.revision;
+}
+
+/** Input and errors of requests and socket commands about reactions. */
+
+export function reactionError({ reason }: ReactionRejection): Error {
+  switch (reason) {
+    case 'not_found':
+      return notFound();
+    case 'archived':
+      return conflict('The channel is archived', 'archived');
+    case 'too_many_reactions':
+      return conflict(
+        `An interaction takes ${MAX_MARKS} reactions and read receipts, and ${MAX_WITHDRAWN} that are taken back`,
+        'too_many_reactions',
+      );
+    case 'not_a_user_message':
+      return conflict('Read receipts belong to messages of users', 'not_a_user_message');
+    case 'not_the_sender':
+      return forbidden('Only the user who sent the message can dismiss its prompt', 'not_the_sender');
+    default:
+      return unreachable(reason);
+  }
+}
+
+/**
+ * The user or agent that reacts, with its display name.
+ *
+ * @throws HttpError 403 for a user without the scope `impersonate` that reacts as an agent
+ * @throws ValidationFailure 422 for a service without an `agent_id`
+ */
+export async function namedReactor(
+  principal: Caller & Pick<Principal, 'organizationId'>,
+  input: { readonly agent_id?: EntityId | null | undefined; readonly agent_name?: string | null | undefined },
+  { users }: Pick<Directories, 'users'>,
+): Promise<Reactor> {
+  const { type, id } = reactorOf(principal, 'body', input.agent_id);
+  const name = type === 'agent' ? input.agent_name : (await users.user(principal.organizationId, id))?.displayName;
+  return { type, id, name: name || null };
+}
+
+/** As {@link namedReactor}, without the name. */
+export function reactorOf(
+  principal: Caller,
+  where: 'body' | 'query',
+  agentId: EntityId | null | undefined,
+): Omit<Reactor, 'name'> {
+  if (typeof agentId === 'string') {
+    requireMayActAs(principal, UNAUTHENTICATED);
+    return { type: 'agent', id: agentId };
+  }
+  if (principal.principalType === 'user') return { type: 'user', id: principal.principalId };
+  throw invalid([where, 'agent_id'], 'a service reacts for an agent only', agentId ?? null);
 }

@@ -22,7 +22,7 @@ import { streamName } from '#libs/platform/streams/index.ts';
 
 import type { RoleContext } from './role.ts';
 
-export interface BootstrapParts {
+interface BootstrapParts {
   readonly store: EventStore;
   readonly organizations: Organizations;
   readonly users: Users;

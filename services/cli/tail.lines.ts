@@ -5,8 +5,8 @@ type Participant = Interaction['participant'];
 type Content = Interaction['content'][number];
 
 /** Adds terminal codes to a text, or nothing where the output is not a terminal. */
-export type Paint = (text: string, style: Style) => string;
-export type Style = 'dim' | 'bold' | 'red' | 'green' | 'cyan';
+type Paint = (text: string, style: Style) => string;
+type Style = 'dim' | 'bold' | 'red' | 'green' | 'cyan';
 
 const CODES: Readonly<Record<Style, number>> = { dim: 2, bold: 1, red: 31, green: 32, cyan: 36 };
 export const plain: Paint = (text) => text;

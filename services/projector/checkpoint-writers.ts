@@ -26,7 +26,7 @@ export interface HeldPartition {
   readonly behind: number | null;
 }
 
-export interface PartitionsProgress {
+interface PartitionsProgress {
   /** Of all projectors; null while nothing was saved. */
   readonly position: GlobalPosition | null;
   readonly held: readonly HeldPartition[];

@@ -5,7 +5,7 @@ import type { CheckpointWriter } from './checkpoint-writers.ts';
 import type { ProgressReport } from './progress.ts';
 import type { RecentCheckpoints } from './recent-checkpoints.ts';
 
-export interface FollowerParts {
+interface FollowerParts {
   readonly projector: Projector;
   readonly progress: ProgressReport;
   readonly recent: RecentCheckpoints | undefined;

@@ -26,7 +26,7 @@ export interface PartitionedSource {
   readonly partitions: PartitionCheckpoints;
 }
 
-export interface ProjectionLoopParts {
+interface ProjectionLoopParts {
   /** The log itself. */
   readonly feed: LogFeed;
   /** Followed instead of the log, once the read models hold the whole log and for as long as it can be followed. */

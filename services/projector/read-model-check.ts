@@ -4,7 +4,7 @@ import { pause, retry } from '#libs/platform/lifecycle/index.ts';
 import { type EntityCheck, entityOfEvent, type EntityRef } from '#libs/platform/readmodel/index.ts';
 
 /** For `/health/ready`. */
-export interface CheckProgress {
+interface CheckProgress {
   /** `waiting` for the read models to hold the whole log, or for the next pass. */
   readonly phase: 'waiting' | 'checking';
   /** Of the current or the last pass. */
@@ -14,7 +14,7 @@ export interface CheckProgress {
   readonly completed: string | null;
 }
 
-export interface ReadModelCheckParts {
+interface ReadModelCheckParts {
   readonly feed: LogFeed;
   readonly check: Pick<EntityCheck, 'run'>;
   /** Of the read models that are checked. */

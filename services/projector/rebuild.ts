@@ -5,13 +5,13 @@ import type { ProjectionState, Projector } from '#libs/platform/readmodel/index.
 import { ProjectionLoop } from './projection-loop.ts';
 
 /** How far a rebuild has come. `fraction` is that of the log's positions, 0 to 1. */
-export interface RebuildProgress {
+interface RebuildProgress {
   readonly events: number;
   readonly fraction: number;
   readonly problem: string | null;
 }
 
-export interface RebuildParts {
+interface RebuildParts {
   readonly feed: LogFeed;
   readonly state: ProjectionState;
   readonly projector: Projector;

@@ -3,7 +3,7 @@ import type { ProjectionStart } from '#libs/platform/readmodel/index.ts';
 
 type From = ProjectionStart['from'];
 
-export interface RecentCheckpointsOptions {
+interface RecentCheckpointsOptions {
   /** How far back they reach. */
   readonly spanMs: number;
   /** Whether all nodes are available now. Time in which some are not does not count. */

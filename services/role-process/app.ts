@@ -30,7 +30,7 @@ export function configOfRole({ name, needs }: Role, variables: Variables): Confi
   return { ...config, roles: [name] };
 }
 
-export interface RoleProcess {
+interface RoleProcess {
   /** `http://127.0.0.1:8080`, without a slash at the end. */
   readonly baseUrl: string;
   /** Reports that it is not ready, waits for the delay, drains, closes. Resolves with the parts that did not stop properly. */

@@ -9,7 +9,7 @@ const SAFE_AGE_MS = UPLOAD_VALID_MS + DAY_MS;
 /** After a start, or a failed sweep: five minutes to an hour, so that workers which start together do not sweep together. */
 const FIRST_MS = { least: 5 * 60_000, most: 60 * 60_000 };
 
-export interface SweepOptions {
+interface SweepOptions {
   /** Where events name blobs. All of it must be known: what no event here names is removed. */
   readonly references: readonly BlobReferences[];
   /** Blobs that were put since are kept, in Unix milliseconds. Default: two days ago. */
@@ -17,7 +17,7 @@ export interface SweepOptions {
   readonly signal: AbortSignal;
 }
 
-export interface Swept {
+interface Swept {
   /** Blobs that an event names, or that are too young. */
   readonly kept: number;
   readonly removed: number;

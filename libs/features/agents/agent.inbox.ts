@@ -49,7 +49,7 @@ export const inboxCodec = defineEvents({
 
 export type InboxEvent = EventOf<typeof inboxCodec>;
 export type DeliveredInvocation = Extract<InboxEvent, { type: 'InvocationDelivered.v1' }>['data'];
-export type EndedInvocation = Extract<InboxEvent, { type: 'InvocationEnded.v1' }>['data'];
+type EndedInvocation = Extract<InboxEvent, { type: 'InvocationEnded.v1' }>['data'];
 
 type Inbox = EntityState & {
   /** Newest first. */
@@ -97,7 +97,7 @@ export function decideEnd(inbox: InboxState, ended: EndedInvocation): Decision<I
 }
 
 /** An invocation as an external agent receives it, as frame and over its webhook. */
-export const requestedInvocation = z
+const requestedInvocation = z
   .object({
     run_id: z.string(),
     agent_id: z.string(),

@@ -32,7 +32,6 @@ const mcpServerInput = z
       .describe('Bearer token. Write-only: absent, it stays as long as the name and the URL do; null removes it'),
   })
   .meta({ id: 'McpServerAdd' });
-export type NewMcpServer = z.output<typeof mcpServerInput>;
 
 const settings = {
   runtime: agentRuntime

@@ -42,7 +42,7 @@ export const agentCodec = defineEvents({
 
 export type AgentEvent = EventOf<typeof agentCodec>;
 export type AgentCreated = Extract<AgentEvent, { type: 'AgentCreated.v1' }>['data'];
-export type AgentFields = Omit<AgentCreated, 'id'>;
+type AgentFields = Omit<AgentCreated, 'id'>;
 
 export type Agent = AgentCreated & AgentOwnState;
 
@@ -80,7 +80,7 @@ export type AgentChanges = {
   readonly [Name in keyof AgentFields]?:
     (Name extends 'features' ? FeatureChanges : AgentFields[Name]) | (Name extends 'name' ? never : null) | undefined;
 };
-export type FeatureChanges = { readonly [Name in FeatureName]?: boolean | undefined };
+type FeatureChanges = { readonly [Name in FeatureName]?: boolean | undefined };
 
 /** A new agent: the defaults with the given fields. */
 export function newAgent(id: EntityId, given: AgentChanges & { readonly name: string }): AgentCreated {

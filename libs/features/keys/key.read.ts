@@ -63,7 +63,7 @@ export const keyEntity = entity<KeyState, KeyEvent, KeyFacets>({
   facets: (key) => ({ principal_id: key.principal.id, is_revoked: key.revokedAt !== null }),
 });
 
-export type KeyResult = EntityResult<Key, KeyRejection | NotFound>;
+type KeyResult = EntityResult<Key, KeyRejection | NotFound>;
 
 /** A new key with its secret, which is stored nowhere. */
 export type NewKeyResult = (KeyResult & { readonly ok: true; readonly secret: string }) | (KeyResult & { ok: false });

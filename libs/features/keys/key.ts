@@ -21,7 +21,7 @@ export const KEY = 'key';
 export const keyScope = z.enum(['read', 'write', 'impersonate', 'agent', 'admin', 'platform']).meta({ id: 'KeyScope' });
 export type KeyScope = z.infer<typeof keyScope>;
 
-export const keyPrincipal = z.object({ type: z.enum(['user', 'service']), id: z.string() });
+const keyPrincipal = z.object({ type: z.enum(['user', 'service']), id: z.string() });
 
 /** Frozen: the schema before the scope `impersonate`. */
 export const keyIssuedV1 = z.object({
@@ -42,7 +42,7 @@ export const keyIssuedV2 = z.object({
 });
 
 /** Frozen: the schema before keys could be limited to participation. */
-export const keyIssuedV3 = z.object({
+const keyIssuedV3 = z.object({
   ...keyIssuedV1.shape,
   scopes: z.array(z.enum(['read', 'write', 'impersonate', 'agent', 'admin', 'platform'])),
 });

@@ -54,7 +54,7 @@ export const tokenIssuerCodec = defineEvents({
 
 export type TokenIssuerEvent = EventOf<typeof tokenIssuerCodec>;
 export type TokenIssuerCreated = Extract<TokenIssuerEvent, { type: 'TokenIssuerCreated.v1' }>['data'];
-export type TokenIssuerSettings = Pick<TokenIssuerCreated, keyof typeof settings>;
+type TokenIssuerSettings = Pick<TokenIssuerCreated, keyof typeof settings>;
 
 /** A party that signs tokens for users of an organization. */
 export type TokenIssuer = TokenIssuerCreated & EntityState & { readonly deletedAt: Timestamp | null };

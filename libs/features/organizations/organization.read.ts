@@ -23,7 +23,7 @@ import {
 } from './organization.ts';
 
 /** The contract's summary of a user (section 2.3). */
-export const userSummary = z
+const userSummary = z
   .object({ display_name: z.string().default(''), image_url: z.string() })
   .meta({ id: 'UserSummary', description: 'Summary of a user' });
 

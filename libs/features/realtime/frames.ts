@@ -72,10 +72,10 @@ export const commandFrame = z
   .meta({ id: 'CommandFrame', description: 'A command; answered by `ack` or `error` with the same id' });
 export type CommandFrame = z.infer<typeof commandFrame>;
 
-export const pingFrame = z
+const pingFrame = z
   .strictObject({ frame: z.literal('ping') })
   .meta({ id: 'PingFrame', description: 'Asks for a `pong`' });
-export const pongFrame = z
+const pongFrame = z
   .strictObject({ frame: z.literal('pong') })
   .meta({ id: 'PongFrame', description: 'Answers a `ping`' });
 
@@ -84,7 +84,7 @@ export type ClientFrame = z.infer<typeof clientFrame>;
 
 // --- Frames of the server ---
 
-export const helloFrame = z
+const helloFrame = z
   .object({
     frame: z.literal('hello'),
     protocol: z.literal(PROTOCOL),
@@ -113,13 +113,13 @@ export const eventFrameEnvelope = z
   })
   .meta({ id: 'EventFrame', description: 'An event of the channel: durable, in order' });
 
-export const caughtUpFrame = z
+const caughtUpFrame = z
   .object({ frame: z.literal('caught_up'), seq: sequence() })
   .meta({ id: 'CaughtUpFrame', description: 'All events up to `seq` have been sent; what follows is live' });
 
 const interactionId = z.string().describe('`id` of the incomplete interaction');
 
-export const deltaFrame = z
+const deltaFrame = z
   .object({
     frame: z.literal('delta'),
     interaction_id: interactionId,
@@ -131,11 +131,11 @@ export const deltaFrame = z
   })
   .meta({ id: 'DeltaFrame', description: 'Text appended to the draft of an incomplete interaction' });
 
-export const snapshotFrame = z
+const snapshotFrame = z
   .object({ frame: z.literal('snapshot'), interaction_id: interactionId, text: z.string() })
   .meta({ id: 'SnapshotFrame', description: 'The complete draft of an incomplete interaction' });
 
-export const ephemeralFrame = z
+const ephemeralFrame = z
   .object({
     frame: z.literal('ephemeral'),
     key: z.string().describe('A newer frame replaces an older one with the same key'),
@@ -145,7 +145,7 @@ export const ephemeralFrame = z
   })
   .meta({ id: 'EphemeralFrame', description: 'An ephemeral value: not stored in the channel, and may be lost' });
 
-export const ackFrame = z
+const ackFrame = z
   .object({
     frame: z.literal('ack'),
     id: z.string(),
@@ -163,7 +163,7 @@ const validationError = z
   })
   .meta({ id: 'FrameValidationError' });
 
-export const errorFrame = z
+const errorFrame = z
   .object({
     frame: z.literal('error'),
     id: z.string().optional().describe('`id` of the command that failed'),

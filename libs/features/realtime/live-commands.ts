@@ -39,7 +39,7 @@ export type LiveCommandOutcome =
   | { readonly ok: false; readonly code: string; readonly detail: ErrorDetail; readonly retryAfter?: number };
 
 /** The socket session that sent a command. */
-export interface CommandingSession {
+interface CommandingSession {
   readonly id: string;
   /** Its channel is known to be archived. */
   readonly hasEnded?: boolean;

@@ -4,7 +4,7 @@ import type { LiveNode, LiveSource, LiveStream } from '#libs/platform/live/index
 import type { SubscriberAccess } from './access.ts';
 import type { LiveCommands } from './live-commands.ts';
 
-export interface RealtimeParts extends LiveSource {
+interface RealtimeParts extends LiveSource {
   readonly access: Pick<SubscriberAccess, 'admit' | 'check' | 'usersOf' | 'onChange'>;
   readonly commands: Pick<LiveCommands, 'run'>;
 }

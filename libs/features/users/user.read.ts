@@ -52,7 +52,7 @@ export const userEntity = entity<UserState, UserEvent, UserFacets>({
 });
 
 /** A user that a token names for the first time. */
-export interface UserOfIssuer {
+interface UserOfIssuer {
   readonly organizationId: EntityId;
   readonly issuer: { readonly id: EntityId; readonly issuer: string };
   readonly subject: string;

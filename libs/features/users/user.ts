@@ -72,7 +72,7 @@ export function isActiveUser(user: UserState, organizationId: EntityId): boolean
 export type UserRejection = { readonly reason: 'deactivated' };
 
 /** Fields to change; absent ones stay as they are, `null` clears. */
-export interface UserChanges {
+interface UserChanges {
   readonly displayName?: string | undefined;
   readonly email?: string | null | undefined;
   readonly imageUrl?: string | null | undefined;

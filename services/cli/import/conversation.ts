@@ -35,7 +35,7 @@ export function objectOfLine(line: string): Record<string, unknown> {
   return found;
 }
 
-export interface ConversationOrigin {
+interface ConversationOrigin {
   readonly place: Place;
   readonly line: string;
   readonly format: string;
@@ -155,7 +155,7 @@ interface PendingCall {
 }
 
 /** A position in the tree: the turn that the next message belongs to, and its calls that have no result yet. */
-export interface TurnPosition {
+interface TurnPosition {
   readonly root: string | null;
   readonly pending: readonly PendingCall[];
 }

@@ -17,7 +17,7 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { ChannelDraft, ImportJob, MessageDraft, Problem, ThreadDraft } from './import.model.ts';
 import type { StoreRetry } from './store-retry.ts';
 
-export interface ImportParts extends Directories {
+interface ImportParts extends Directories {
   readonly channels: Channels;
   readonly organizationId: EntityId;
 }

@@ -57,7 +57,7 @@ export interface MessageDraft {
   readonly startsThread?: boolean | undefined;
 }
 
-export interface ReactionDraft {
+interface ReactionDraft {
   readonly emoji: string;
   readonly reactor: Reactor;
 }

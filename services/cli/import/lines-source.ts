@@ -20,13 +20,13 @@ import { parseMessages } from './messages.format.ts';
 import { parseParley } from './parley.format.ts';
 import { readValues, type SourceValue } from './source-values.ts';
 
-export type LinesFormat = Exclude<ImportFormat, 'slack'>;
+type LinesFormat = Exclude<ImportFormat, 'slack'>;
 
 /** Interactions of an exported channel in one job. */
 const JOB_SIZE = 200;
 const HEAD_BYTES = 64 * 1024;
 
-export interface ValuesFile {
+interface ValuesFile {
   readonly name: string;
   readonly size: number;
   read(): Promise<AsyncIterable<Buffer>>;

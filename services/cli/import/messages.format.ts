@@ -17,7 +17,7 @@ import {
 } from './conversation.ts';
 import { asObject, BadInput, parseSourceJson, sourceTime, textItems, type Place } from './import.model.ts';
 
-export type MessagesFormat = 'openai' | 'sharegpt';
+type MessagesFormat = 'openai' | 'sharegpt';
 type Json = Record<string, unknown>;
 type Kind = 'user' | 'agent' | 'system' | 'call' | 'result';
 

@@ -21,7 +21,7 @@ import {
   type ThreadDraft,
 } from './import.model.ts';
 
-export type ParleyLine =
+type ParleyLine =
   | { readonly kind: 'channel'; readonly channel: ChannelDraft }
   | { readonly kind: 'interaction'; readonly channelKey: string; readonly message: MessageDraft };
 

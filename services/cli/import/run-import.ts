@@ -4,7 +4,7 @@ import type { ImportJob, ImportSource, Problem } from './import.model.ts';
 import type { ImportTarget } from './import-target.ts';
 
 /** Totals over all runs of an import, except what a killed run had not saved. */
-export interface ImportCounts {
+interface ImportCounts {
   readonly channels: number;
   readonly imported: number;
   readonly already: number;
@@ -20,7 +20,7 @@ export interface ImportProgress {
   readonly counts: ImportCounts;
 }
 
-export interface ImportObserver {
+interface ImportObserver {
   bad(problem: Problem): void;
   skipped(problem: Problem): void;
   leftOut(name: string): void;

@@ -13,7 +13,7 @@ export interface SlackPerson {
   readonly isBot: boolean;
 }
 
-export interface Mention {
+interface Mention {
   readonly type: 'agent' | 'user';
   readonly id: string;
   readonly identifier: string;

@@ -143,7 +143,7 @@ const KNOWN = new Set(
   ),
 );
 
-export type SlackMessage =
+type SlackMessage =
   | {
       readonly kind: 'message';
       readonly message: MessageDraft;

@@ -1,7 +1,7 @@
 import { Fault } from '#libs/kernel/faults.ts';
 import { retry } from '#libs/platform/lifecycle/index.ts';
 
-export interface StoreRetryOptions {
+interface StoreRetryOptions {
   /** How long one piece of work is retried before its fault is thrown. */
   readonly waitMs: number;
   /** Ends all retries. */

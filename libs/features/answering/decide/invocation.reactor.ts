@@ -42,7 +42,7 @@ import type { Invocations } from './invocation.read.ts';
 import { MAX_QUESTIONS, type RelevanceJudge } from './relevance-judge.ts';
 
 /** The tools of decisions. */
-export type Deciding = Pick<Answering, 'agents' | 'organizations' | 'channels' | 'invocations' | 'runs' | 'store'> & {
+type Deciding = Pick<Answering, 'agents' | 'organizations' | 'channels' | 'invocations' | 'runs' | 'store'> & {
   readonly relevance: RelevanceJudge;
 };
 

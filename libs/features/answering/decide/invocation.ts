@@ -149,7 +149,7 @@ export interface InvocableAgent {
 
 export type Behavior = 'at_mentions_only' | 'all_messages' | 'all_messages_personal_agent' | 'intelligent' | null;
 
-export type Verdict =
+type Verdict =
   | { readonly invoked: true; readonly reason: z.infer<typeof invokedReason> }
   | { readonly invoked: false; readonly reason: z.infer<typeof withheldReason> };
 

@@ -25,7 +25,7 @@ export interface Question {
   readonly traceparent: string | undefined;
 }
 
-export interface Judgement {
+interface Judgement {
   readonly isRelevant: boolean;
   readonly relevance: Relevance;
 }

@@ -18,7 +18,7 @@ const LATER = new Set([429, 503]);
 /** Longest pause that a server gets. */
 const MAX_WAIT_MS = 120_000;
 
-export interface WebhookMessage {
+interface WebhookMessage {
   /** Equal for every attempt. */
   readonly id: string;
   readonly type: string;

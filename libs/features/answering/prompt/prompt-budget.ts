@@ -18,7 +18,7 @@ export const promptBudgetCodec = defineEvents({
 
 export type PromptBudgetEvent = EventOf<typeof promptBudgetCodec>;
 
-export interface PromptBudget extends EntityState {
+interface PromptBudget extends EntityState {
   readonly day: string;
   /** Prompts that were admitted on this day. */
   readonly used: number;

@@ -34,7 +34,7 @@ function membersOf(frame: LiveFrame): Members {
 }
 
 /** The turn that a stream follows. */
-export interface FollowedTurn {
+interface FollowedTurn {
   readonly turnId: string;
   /** The interactions of the turn before the first frame. */
   readonly known: readonly EntityId[];

@@ -143,7 +143,7 @@ export type ToolStep = StepTimes & { readonly kind: 'tool'; readonly name: strin
   >;
 export type Step = ModelStep | ToolStep;
 
-export type RunPhase = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled';
+type RunPhase = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled';
 
 export type Run = RunRequested &
   EntityState & {

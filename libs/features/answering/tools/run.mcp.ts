@@ -21,7 +21,7 @@ export interface MissedServer {
 }
 
 /** Makes the `_meta` of a call. @throws Fault `store_unavailable` */
-export type MetaOf = () => Promise<Readonly<Record<string, string | null>>>;
+type MetaOf = () => Promise<Readonly<Record<string, string | null>>>;
 
 /**
  * Who is behind a call, for servers that authorize by it: Parley says it, and neither the model nor the user can change it.

@@ -45,7 +45,7 @@ export async function mentionTool(
 }
 
 /** The agents that the run has mentioned, once each. */
-export function mentionsOf({ steps }: Pick<Run, 'steps'>): readonly EntityId[] {
+function mentionsOf({ steps }: Pick<Run, 'steps'>): readonly EntityId[] {
   const ids = steps.flatMap((one) => {
     if (one.kind !== 'tool' || one.name !== MENTION_TOOL || one.status !== 'success') return [];
     return mentioned.safeParse(one.result).data?.agent.id ?? [];

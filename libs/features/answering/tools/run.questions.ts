@@ -163,7 +163,7 @@ function receivedFrom(run: Run, { runId, agentId, question }: Question): Questio
 }
 
 /** The outcome of a run that has ended, for the run that asks it. */
-export function answerFor(run: Run): ToolOutcome {
+function answerFor(run: Run): ToolOutcome {
   const about = { agent: { id: run.agentId, name: run.claim?.agentName ?? null }, run_id: run.id };
   if (run.phase === 'cancelled') return { status: 'failure', result: { ...about, error: 'the run was cancelled' } };
   if (run.failure !== null) return { status: 'failure', result: { ...about, error: run.failure.message } };

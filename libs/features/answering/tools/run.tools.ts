@@ -23,7 +23,7 @@ export interface Asks {
   readonly asks: { readonly runId: EntityId; readonly agentId: EntityId; readonly question: string };
 }
 
-export interface ToolUse {
+interface ToolUse {
   readonly organizationId: EntityId;
   readonly callId: string;
   /** Of commands that the call causes. */
@@ -47,7 +47,7 @@ export interface RunTool extends ModelTool {
 }
 
 export const SEARCH_TOOL = 'search_knowledge_graph';
-export const READ_PAGE_TOOL = 'read_web_page';
+const READ_PAGE_TOOL = 'read_web_page';
 export const ASK_TOOL = 'ask_agent';
 export const MENTION_TOOL = 'mention_agent';
 

@@ -33,21 +33,21 @@ import { interactionOf } from './reads/resource.ts';
 import { CHANNEL, channelKeys, draftKeys } from '../channel.keys.ts';
 
 /** TTL of a draft after its last change. */
-export const DRAFT_TTL_MS = 5 * 60 * 1000;
+const DRAFT_TTL_MS = 5 * 60 * 1000;
 /** Size in UTF-8. */
-export const MAX_DRAFT_BYTES = 1024 * 1024;
+const MAX_DRAFT_BYTES = 1024 * 1024;
 
 const ROOT_FLAGS = FRAME_FLAG.incomplete;
 const NESTED_FLAGS = FRAME_FLAG.incomplete | FRAME_FLAG.nested;
 
 /** Text that is appended to a draft. */
-export interface Delta {
+interface Delta {
   /** Expected length of the draft in UTF-16 code units; null replaces the draft. */
   readonly offset: number | null;
   readonly text: string;
 }
 
-export type DraftResult =
+type DraftResult =
   /** Length of the draft in UTF-16 code units. */
   | { readonly ok: true; readonly length: number }
   | { readonly ok: false; readonly reason: 'not_found' | 'not_the_sender' | 'complete_already' | 'too_long' }

@@ -34,7 +34,7 @@ import { changedJson, ephemeralJson, openJson, postedJson, type Owner } from './
 import type { ToolCallUpdates } from './tool-call-updates.ts';
 
 /** An interaction to post, before the look-ups of its spans. */
-export type NewInteraction = Omit<Post, 'organizationId' | 'parent' | 'spanTaken'>;
+type NewInteraction = Omit<Post, 'organizationId' | 'parent' | 'spanTaken'>;
 
 export interface RequestedPost {
   readonly interaction: NewInteraction;

@@ -117,12 +117,12 @@ export class MessageCommands {
 /* Decisions about complete messages: their senders edit and delete them, and every participant pins them. */
 
 /** A stored interaction that a command edits or deletes, with the results of its look-ups. */
-export interface StoredTarget extends Omit<InteractionTarget, 'exists'> {
+interface StoredTarget extends Omit<InteractionTarget, 'exists'> {
   /** Null if the channel has no such interaction. */
   readonly stored: StoredInteraction | null;
 }
 
-export function decideEdit(
+function decideEdit(
   state: ChannelStream,
   target: StoredTarget,
   content: StoredContent,
@@ -172,7 +172,7 @@ function findStored({ channel }: ChannelStream, target: StoredTarget): FoundStor
 }
 
 /** @param exists whether the channel has such an interaction, which was not deleted */
-export function decidePin({ pinned = [], archivedAt }: Channel, sequence: number, exists: boolean): ChannelDecision {
+function decidePin({ pinned = [], archivedAt }: Channel, sequence: number, exists: boolean): ChannelDecision {
   if (archivedAt !== null) return refuse({ reason: 'archived' });
   if (!exists) return refuse({ reason: 'interaction_not_found' });
   if (pinned.some((one) => one.sequence === sequence)) return accept();
@@ -180,7 +180,7 @@ export function decidePin({ pinned = [], archivedAt }: Channel, sequence: number
   return accept({ type: 'InteractionPinned.v1', data: { sequence } });
 }
 
-export function decideUnpin({ pinned = [], archivedAt }: Channel, sequence: number): ChannelDecision {
+function decideUnpin({ pinned = [], archivedAt }: Channel, sequence: number): ChannelDecision {
   if (archivedAt !== null) return refuse({ reason: 'archived' });
   const isPinned = pinned.some((one) => one.sequence === sequence);
   return isPinned ? accept({ type: 'InteractionUnpinned.v1', data: { sequence } }) : accept();

@@ -203,7 +203,7 @@ function revisionOf(result: ReactionResult): StreamRevision {
 
 /** Input and errors of requests and socket commands about reactions. */
 
-export function reactionError({ reason }: ReactionRejection): Error {
+function reactionError({ reason }: ReactionRejection): Error {
   switch (reason) {
     case 'not_found':
       return notFound();
@@ -229,7 +229,7 @@ export function reactionError({ reason }: ReactionRejection): Error {
  * @throws HttpError 403 for a user without the scope `impersonate` that reacts as an agent
  * @throws ValidationFailure 422 for a service without an `agent_id`
  */
-export async function namedReactor(
+async function namedReactor(
   principal: Caller & Pick<Principal, 'organizationId'>,
   input: { readonly agent_id?: EntityId | null | undefined; readonly agent_name?: string | null | undefined },
   { users }: Pick<Directories, 'users'>,
@@ -240,7 +240,7 @@ export async function namedReactor(
 }
 
 /** As {@link namedReactor}, without the name. */
-export function reactorOf(
+function reactorOf(
   principal: Caller,
   where: 'body' | 'query',
   agentId: EntityId | null | undefined,

@@ -35,7 +35,7 @@ export const reactionCodec = defineEvents({
 export type ReactionEvent = EventOf<typeof reactionCodec>;
 export type Reaction = z.infer<typeof reaction>;
 export type Reactor = Reaction['reactor'];
-export type ReactionTarget = Reaction['target'];
+type ReactionTarget = Reaction['target'];
 
 /**
  * Limits for one interaction: its reactions and receipts, because every read returns all of them; and its removed

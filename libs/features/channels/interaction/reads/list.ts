@@ -12,7 +12,7 @@ import type { InteractionView, SequenceBounds } from './present.ts';
 import { createdMsOf } from './resource.ts';
 
 /** When interactions were created; exclusive bounds. */
-export interface CreatedBounds {
+interface CreatedBounds {
   readonly createdAfter?: Timestamp | undefined;
   readonly createdBefore?: Timestamp | undefined;
 }

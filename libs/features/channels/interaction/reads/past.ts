@@ -24,7 +24,7 @@ import { currentDocuments, type InteractionView, type SequenceBounds } from './p
 import { interactionJson, isDeleted } from './resource.ts';
 
 /** A channel, and the readers of its history. */
-export interface PastSources {
+interface PastSources {
   readonly collections: CollectionReader;
   readonly history: HistoryReader;
   readonly channel: EntityRef;

@@ -41,7 +41,7 @@ type FoundPage = Omit<InteractionPage, 'sequence'>;
 const ATTEMPTS = 2;
 
 /** The reader of interactions, and whether incomplete ones are included. */
-export interface Audience {
+interface Audience {
   /** Null: without annotations. */
   readonly reader: Reader | null;
   readonly includeIncomplete: boolean;

@@ -61,7 +61,7 @@ export function supersededJson(event: StreamEvent<SupersedingEvent>, owner: Owne
 }
 
 /** The JSON of an interaction that is or was incomplete: `interactionJson` is `head`, the items, and `tail`. */
-export interface OpenParts {
+interface OpenParts {
   readonly head: string;
   readonly tail: string;
 }

@@ -173,6 +173,16 @@ function changesOf(rows: Rows, body: object | null): Record<string, unknown> {
 }
 
 type Camel<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<Camel<Rest>>}` : Name;
+/** The members of a request by the names that events and states have for them: `imageUrl` for `image_url`. */
+export function inCamelCase<Body extends object>(body: Body): { readonly [M in keyof Body as Camel<M>]: Body[M] } {
+  const named = Object.entries(body).map(([member, value]) => [camelCase(member), value] as const);
+  return Object.fromEntries(named) as { readonly [M in keyof Body as Camel<M>]: Body[M] };
+}
+
+function camelCase(member: string): string {
+  return member.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+}
+
 type AnyRow<State> = z.ZodType | readonly [schema: z.ZodType, from: (state: State) => unknown];
 type AsReadonly<T> = T extends object ? { readonly [K in keyof T]: AsReadonly<T[K]> } : T;
 
@@ -198,7 +208,7 @@ export function shownFields<State extends object>() {
   }) => {
     const table = Object.entries<AnyRow<State>>(rows as never).map(([member, row]) => {
       if (!(row instanceof z.ZodType)) return { member, schema: row[0], from: row[1] };
-      const name = member.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+      const name = camelCase(member);
       return { member, schema: row, from: (state: State): unknown => Reflect.get(state, name) };
     });
     return {

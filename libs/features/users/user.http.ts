@@ -13,6 +13,7 @@ import {
   routesTagged,
   text,
 } from '#libs/platform/http/index.ts';
+import { inCamelCase } from '#libs/kernel/fields.ts';
 
 import { type Users, userSchema } from './user.read.ts';
 import { decideUpdate, type UserCreated, userIdOf, type UserRejection } from './user.ts';
@@ -96,9 +97,8 @@ export function userRoutes(app: HttpApp, { users, organizations }: UserRoutePart
     '/api/v1/users/:id',
     admins({ ...ofOne, operationId: 'updateUser', summary: 'Update a user', body: updateUserBody, response }),
     async (request, reply) => {
-      const { display_name: displayName, email, image_url: imageUrl } = request.body;
       const context = await organizations.contextFor(request, request.query.organization_id);
-      const changes = { displayName, email, imageUrl };
+      const changes = inCamelCase(request.body);
       const result = await users.update(context, request.params.id, (user) => decideUpdate(user, changes));
       return replies.sendResult(request, reply, result);
     },

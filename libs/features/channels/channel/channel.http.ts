@@ -20,6 +20,7 @@ import {
   sendJson,
   sendPage,
 } from '#libs/platform/http/index.ts';
+import { inCamelCase } from '#libs/kernel/fields.ts';
 
 import { readerOfList, withMarker } from '../reading/read-marker.http.ts';
 import type { ReadMarkers } from '../reading/read-marker.read.ts';
@@ -196,11 +197,9 @@ function commandRoutes(app: HttpApp, channels: Channels, access: Access): void {
       OF_CHANNEL,
     ),
     async (request, reply) => {
-      const { name, meta_data: metaData, ...settings } = request.body;
-      const { agent_invocation_behavior: agentInvocationBehavior, run_concurrency: runConcurrency } = settings;
-      const changes = { name, metaData, agentInvocationBehavior, runConcurrency };
-      const context = commandContext(request);
-      return sendChannel(request, reply, channels, await channels.update(context, request.params.id, changes));
+      const { params, body } = request;
+      const result = await channels.update(commandContext(request), params.id, inCamelCase(body));
+      return sendChannel(request, reply, channels, result);
     },
   );
 

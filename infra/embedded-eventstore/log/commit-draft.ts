@@ -216,7 +216,8 @@ export class CommitDraft {
   #streamOrNew(name: string): StreamState {
     const drafted = this.rows.streams.get(name);
     if (drafted) return drafted;
-    const state = this.#storage.stream(name) ?? newStream(this.end.streamCount++);
+    const stored = this.#storage.stream(name);
+    const state = stored === undefined ? newStream(this.end.streamCount++) : { ...stored };
     this.rows.streams.set(name, state);
     return state;
   }

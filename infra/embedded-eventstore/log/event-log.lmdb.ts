@@ -13,11 +13,12 @@ export function openEventLog(folder: string, shortCommitMs?: number): EventLog {
   const storage = new Storage(folder, shortCommitMs);
   const listeners = new Set<(commit: Commit) => void>();
   const streamListeners = new Map<string, Set<() => void>>();
-  const writer = new LogWriter(storage, (commit) => {
+  const writer: LogWriter = new LogWriter(storage, (commit, rows) => {
+    reader.committed(rows);
     for (const listener of listeners) listener(commit);
     for (const stream of commit.streams) for (const listener of streamListeners.get(stream) ?? []) listener();
   });
-  const reader = new LogReader(storage, () => writer.position);
+  const reader: LogReader = new LogReader(storage, () => writer.position);
   return {
     keyValue: storage.keyValue,
     get lastPosition() {

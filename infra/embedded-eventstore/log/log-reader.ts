@@ -1,7 +1,7 @@
 // Reads bounded pages from storage. Each page is a short LMDB read, so a slow client holds no snapshot.
 import type { Page, ReadAllRequest, ReadStreamRequest, StreamInfo } from './event-log.ts';
-import type { Storage } from './storage.ts';
-import { parseLink, type StoredEvent } from './stored-event.ts';
+import type { CommitRows, Storage } from './storage.ts';
+import { parseLink, StoredEvent } from './stored-event.ts';
 import {
   firstReadable,
   isMetastream,
@@ -19,13 +19,19 @@ const EMPTY: Page = { events: [], next: undefined };
 export class LogReader {
   #storage: Storage;
   #committed: () => number;
-  /** The events up to the end of the log that were read last. */
+  /** The events up to the end of the log that were written or read last. */
   #newest: readonly StoredEvent[] = [];
 
   /** `committed`: newest position that may be read. */
   constructor(storage: Storage, committed: () => number) {
     this.#storage = storage;
     this.#committed = committed;
+  }
+
+  /** Consumers read the events of a commit at once. */
+  committed(rows: CommitRows['log']): void {
+    const bytes = rows.reduce((sum, { frame }) => sum + frame.length, 0);
+    if (bytes < MAX_PAGE_BYTES) this.#newest = rows.map(({ frame }) => new StoredEvent(frame));
   }
 
   streamInfo(stream: string): StreamInfo {

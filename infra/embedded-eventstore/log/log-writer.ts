@@ -3,7 +3,7 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { LogWriteError, type Commit, type WriteOutcome } from './event-log.ts';
 import { CommitDraft, RecentIds, type Change, type LogEnd } from './commit-draft.ts';
-import type { Storage } from './storage.ts';
+import type { CommitRows, Storage } from './storage.ts';
 
 /** Limit of one commit, so that its flush is short. */
 const MAX_COMMIT_BYTES = 8 * 1024 * 1024;
@@ -19,14 +19,14 @@ type Waiting = {
 export class LogWriter {
   pendingBytes = 0;
   #storage: Storage;
-  #onCommit: (commit: Commit) => void;
+  #onCommit: (commit: Commit, rows: CommitRows['log']) => void;
   #recentIds = new RecentIds();
   #end: LogEnd;
   #waiting: Waiting[] = [];
   #running: Promise<void> | undefined;
   #closed = false;
 
-  constructor(storage: Storage, onCommit: (commit: Commit) => void) {
+  constructor(storage: Storage, onCommit: (commit: Commit, rows: CommitRows['log']) => void) {
     this.#storage = storage;
     this.#onCommit = onCommit;
     this.#end = endOf(storage);
@@ -86,7 +86,7 @@ export class LogWriter {
       if (!draft.isEmpty) {
         const commit = { position: this.position, streams: draft.touched };
         // In the next iteration of the event loop: this one sends the acknowledgements.
-        setImmediate(() => this.#onCommit(commit));
+        setImmediate(() => this.#onCommit(commit, draft.rows.log));
       }
     } catch (error) {
       this.#fail(group, error);

@@ -6,6 +6,7 @@
 //   index    stream number, rev. -> position
 //   values   any key             -> any bytes (checkpoints, group settings)
 //   about    'format'            -> number of this layout
+import { LRUCache } from 'lru-cache';
 import { createHash } from 'node:crypto';
 import { open, type Database, type RootDatabase } from 'lmdb';
 import { LogWriteError, type DurableKeyValue } from './event-log.ts';
@@ -18,6 +19,9 @@ const MAP_BYTES = 16 * 1024 ** 3;
 const MAX_NAME_BYTES = 500;
 /** Milliseconds. To hand a commit to a thread of LMDB's takes about as long as a commit on a fast disk: about 1. */
 const SHORT_COMMIT_MS = 2;
+/** For the states of the streams that were used last. */
+const MAX_STATES_BYTES = 4 * 1024 * 1024;
+const BYTES_PER_STATE = 250;
 
 type Bytes = Database<Buffer, Buffer>;
 
@@ -33,6 +37,11 @@ export class Storage {
   #log: Bytes;
   #index: Bytes;
   #streams: Database<StreamState, Buffer>;
+  /** As on disk; `missing` for a stream without a state. A failed commit may have been stored: its states are read again. */
+  readonly #states = new LRUCache<string, StreamState | 'missing'>({
+    maxSize: MAX_STATES_BYTES,
+    sizeCalculation: (_state, name) => BYTES_PER_STATE + 2 * name.length,
+  });
   #values: Bytes;
   #shortCommitMs: number;
   /** How long the last commit took. */
@@ -79,8 +88,11 @@ export class Storage {
     return this.#streams.getCount();
   }
 
-  stream(name: string): StreamState | undefined {
-    return this.#streams.get(nameKey(name));
+  /** Shared: callers change copies only. */
+  stream(name: string): Readonly<StreamState> | undefined {
+    let state = this.#states.get(name);
+    if (state === undefined) this.#states.set(name, (state = this.#streams.get(nameKey(name)) ?? 'missing'));
+    return state === 'missing' ? undefined : state;
   }
 
   event(position: number): StoredEvent | undefined {
@@ -105,10 +117,16 @@ export class Storage {
   async commit(rows: CommitRows): Promise<void> {
     const startedAt = performance.now();
     const write = () => this.#put(rows);
-    await this.#durably(async () => {
-      if (this.#commitMs < this.#shortCommitMs) this.#root.transactionSync(write);
-      else await this.#root.batch(write);
-    });
+    try {
+      await this.#durably(async () => {
+        if (this.#commitMs < this.#shortCommitMs) this.#root.transactionSync(write);
+        else await this.#root.batch(write);
+      });
+      for (const [name, state] of rows.streams) this.#states.set(name, state);
+    } catch (error) {
+      for (const name of rows.streams.keys()) this.#states.delete(name);
+      throw error;
+    }
     this.#commitMs = performance.now() - startedAt;
     // Only flushed commits can be read, so this detects a promise that resolves too early.
     const last = rows.log.at(-1);

@@ -1,6 +1,5 @@
 // A consumer group: reads its source while its consumers have room, delivers,
 // retries, parks, and stores a checkpoint of the handled events.
-import { setImmediate as nextIteration } from 'node:timers/promises';
 import { createFilter, type EventFilter } from '../grpc/filter.ts';
 import { logSource, type EventLog, type LogSource } from '../log/event-log.ts';
 import type { StoredEvent } from '../log/stored-event.ts';
@@ -191,32 +190,41 @@ export class Group {
     return oldest - 1;
   }
 
-  /** Delivers, and reads more while consumers have room. */
+  /** Delivers, and reads more while consumers have room: a page in each iteration of the event loop. */
   pump(): void {
     if (this.#isPumping || this.#isStopped) return;
-    this.#deliverAndRead().catch((error: unknown) => this.#failAll(error));
-  }
-
-  async #deliverAndRead(): Promise<void> {
-    const { readBatchSize } = this.record.settings;
-    const limit = this.record.filter ? Math.max(FILTERED_PAGE, readBatchSize) : Math.max(1, readBatchSize);
     this.#isPumping = true;
+    let isDone = true;
     try {
       this.#deliver();
-      while (!this.#isStopped && this.#needsMore()) {
-        const { events, next } = this.#source.page(this.#next, 'forwards', limit);
-        const last = events.at(-1);
-        this.#next = next ?? (last ? this.#source.offsetOf(last) + 1 : this.#next);
-        this.#queue.push(...events.filter(this.#belongs).map((event) => this.#toMessage(event)));
-        this.#deliver();
-        this.isLive = next === undefined;
-        if (this.isLive) return;
-        await nextIteration();
-      }
-    } finally {
-      // In the same turn as the last read of the source: a commit in between would be missed.
+      if (this.#needsMore()) isDone = this.#readPage();
+    } catch (error) {
       this.#isPumping = false;
+      return this.#failAll(error);
     }
+    if (!isDone) setImmediate(() => this.#resume());
+    // In the same turn as the last read of the source: a commit in between would be missed.
+    else this.#isPumping = false;
+  }
+
+  #resume(): void {
+    this.#isPumping = false;
+    this.pump();
+  }
+
+  /** Whether it was the last page. */
+  #readPage(): boolean {
+    const { readBatchSize } = this.record.settings;
+    const limit = this.record.filter ? Math.max(FILTERED_PAGE, readBatchSize) : Math.max(1, readBatchSize);
+    const { events, next } = this.#source.page(this.#next, 'forwards', limit);
+    const last = events.at(-1);
+    this.#next = next ?? (last ? this.#source.offsetOf(last) + 1 : this.#next);
+    const belonging = events.filter(this.#belongs);
+    if (belonging.length > 0) {
+      this.#queue.push(...belonging.map((event) => this.#toMessage(event)));
+      this.#deliver();
+    }
+    return (this.isLive = next === undefined);
   }
 
   #needsMore(): boolean {
@@ -231,7 +239,7 @@ export class Group {
   }
 
   #deliver(): void {
-    if (this.consumers.length === 0) return;
+    if (this.consumers.length === 0 || this.#queue.length + this.retries.length === 0) return;
     const offer = (message: Message) => {
       const consumer = this.#strategy.choose(message, this.consumers);
       if (!consumer) return this.#strategy.waitsInLine ? 'stop' : 'kept';

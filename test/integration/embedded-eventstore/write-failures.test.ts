@@ -4,7 +4,13 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EventStoreDBClient, UnavailableError, UnknownError, jsonEvent } from '@eventstore/db-client';
+import {
+  EventStoreDBClient,
+  StreamNotFoundError,
+  UnavailableError,
+  UnknownError,
+  jsonEvent,
+} from '@eventstore/db-client';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { streamRevision } from '#libs/kernel/event.ts';
@@ -89,6 +95,13 @@ test.each([LARGE, 20_000])(
     const result = await client.appendToStream('large', jsonEvent({ type: 'small', data: {} }));
     expect(result.nextExpectedRevision).toBe(BigInt(count));
     expect(await countOf('large')).toBe(count + 1);
+
+    await expect(client.appendToStream('new', large())).rejects.toThrow('could not write to disk');
+    await expect(countOf('new')).rejects.toThrow(StreamNotFoundError);
+    const first = await client.appendToStream('new', jsonEvent({ type: 'small', data: {} }), {
+      expectedRevision: 'no_stream',
+    });
+    expect(first.nextExpectedRevision).toBe(0n);
   },
 );
 

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import calculateSlot from 'cluster-key-slot';
 import type { Redis } from 'ioredis';
 
+import { COMMAND_TIMEOUT_MS } from './redis-client.ts';
 import { probeOf } from './rights.keys.ts';
 
 export interface TopicHandlers {
@@ -193,7 +194,7 @@ export class NodeTopics {
   }
 
   #connect(): Redis {
-    const connection = this.#redis.duplicate({ autoResubscribe: false });
+    const connection = this.#redis.duplicate({ autoResubscribe: false, commandTimeout: COMMAND_TIMEOUT_MS });
     // `close` handles the loss; the command connection reports errors.
     connection.on('error', () => undefined);
     connection.on('ready', () => {

@@ -2,6 +2,9 @@ import type { Redis } from 'ioredis';
 
 import type { Values } from './redis-faults.ts';
 
+/** How long a command waits for its reply. It may be executed nevertheless. */
+export const COMMAND_TIMEOUT_MS = 1_500;
+
 /**
  * One call of a Redis function: keys first, then arguments. There is a key, and all are in one slot. No buffers: with one
  * of them, ioredis joins the whole call from buffers, which takes longer.

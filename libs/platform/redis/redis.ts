@@ -6,7 +6,7 @@ import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { backoffMs, within } from '#libs/platform/lifecycle/index.ts';
 
 import { RedisCluster } from './redis-cluster.ts';
-import type { RedisClient } from './redis-client.ts';
+import { COMMAND_TIMEOUT_MS, type RedisClient } from './redis-client.ts';
 import { describeServer, misfitOf } from './server-check.ts';
 import { SingleRedis } from './single-redis.ts';
 
@@ -27,7 +27,8 @@ export interface RedisConnectionOptions {
  */
 export function connectRedis(url: string, options: RedisConnectionOptions = {}): RedisClient {
   const [first = '', ...others] = redisAddresses(url);
-  const withErrors = (redis: Redis): Redis => endSilence(redis.on('error', (error: Error) => options.onError?.(error)));
+  const withErrors = (redis: Redis): Redis =>
+    watchReplies(redis.on('error', (error: Error) => options.onError?.(error)));
   if (others.length === 0) {
     const redis: Redis = withErrors(
       new Redis(first, { ...CONNECTION, ...tlsOf(first, options), reconnectOnError: onReadOnly(() => redis) }),
@@ -91,33 +92,49 @@ const CONNECTION = {
   maxRetriesPerRequest: 0,
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,
-  commandTimeout: 1_500,
   connectTimeout: 2_000,
   keepAlive: 5_000,
   retryStrategy: (attempt: number): number => backoffMs(attempt, { maxMs: 1_000 }),
 };
 
-const SILENCE_LOOK_MS = 500;
-/** Looks without a byte from a server that owes replies, after which it counts as away; longer than `commandTimeout`. */
+const REPLY_LOOK_MS = 500;
+/** Looks after which a command fails that was sent before the first of them: within 1.5 to 2 seconds. */
+const TIMEOUT_LOOKS = COMMAND_TIMEOUT_MS / REPLY_LOOK_MS;
+/** Looks without a byte from a server that owes replies, after which it counts as away; more than `TIMEOUT_LOOKS`. */
 const SILENT_LOOKS = 4;
 
 /**
+ * Bounds the time that a command waits for its reply. Replies come in the order of the commands, so one look serves all:
+ * ioredis would start and stop a timer for each command, which is a tenth of what a command costs.
+ *
  * A server that is paused, or behind a network that drops packets, keeps its connections, so that each access would wait for
  * its timeout. Its connection is closed, and commands fail at once until the server answers on another one.
  */
-function endSilence(redis: Redis): Redis {
+function watchReplies(redis: Redis): Redis {
   let received = 0;
   let looks = 0;
+  /** The newest command at each of the last looks, the oldest look first. */
+  const newest: (CommandItem | undefined)[] = [];
   const watch = setInterval(() => {
     const { status, stream, commandQueue } = redis;
+    if (newest.length >= TIMEOUT_LOOKS) failUpTo(newest.shift(), commandQueue.toArray());
+    newest.push(commandQueue.peekBack());
     const isSilent = status === 'ready' && commandQueue.length > 0 && stream.bytesRead === received;
     received = status === 'ready' ? stream.bytesRead : 0;
     looks = isSilent ? looks + 1 : 0;
     if (looks < SILENT_LOOKS) return;
     looks = 0;
     stream.destroy();
-  }, SILENCE_LOOK_MS).unref();
+  }, REPLY_LOOK_MS).unref();
   return redis.once('end', () => clearInterval(watch));
+}
+
+type CommandItem = NonNullable<ReturnType<Redis['commandQueue']['peekBack']>>;
+
+/** The commands stay in the queue, because their replies may still come. */
+function failUpTo(last: CommandItem | undefined, waiting: readonly CommandItem[]): void {
+  const count = last === undefined ? 0 : waiting.indexOf(last) + 1;
+  for (const { command } of waiting.slice(0, count)) command.reject(new Error('Command timed out'));
 }
 
 /** Between two looks whether an address leads to another server. */
@@ -144,7 +161,12 @@ function onReadOnly(connection: () => Redis): (error: Error) => boolean {
 
 /** Never rejects. */
 async function leadsToMaster(redis: Redis): Promise<boolean> {
-  const look = redis.duplicate({ lazyConnect: true, retryStrategy: () => null, reconnectOnError: () => false });
+  const look = redis.duplicate({
+    lazyConnect: true,
+    commandTimeout: COMMAND_TIMEOUT_MS,
+    retryStrategy: () => null,
+    reconnectOnError: () => false,
+  });
   look.on('error', () => undefined);
   try {
     await look.connect();

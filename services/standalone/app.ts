@@ -82,7 +82,7 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
   await ensureListenable(config.host, config.port);
 
   // 2. Stores and their clients.
-  const { embedded, ...stores } = await startStores(config, folder.path, {
+  const { embedded, redisSocketPath, ...stores } = await startStores(config, folder.path, {
     stops,
     log,
     onLost,
@@ -93,6 +93,7 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
   const platform = await openPlatform({
     ...stores,
     embedded,
+    redisSocketPath,
     redisTls: config.redisTls,
     log,
     metrics: parts.metrics ?? createMetrics({ build: { version: VERSION, revision: config.revision } }),

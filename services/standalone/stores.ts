@@ -14,6 +14,13 @@ export interface Stores {
   readonly redisUrl: string;
 }
 
+export interface StartedStores extends Stores {
+  /** Of the embedded event store. */
+  readonly embedded: EmbeddedEventStore['local'] | undefined;
+  /** Of the private Redis. */
+  readonly redisSocketPath: string | undefined;
+}
+
 export interface StoresOptions {
   readonly stops: StopSequence;
   readonly log: LifecycleLog;
@@ -25,13 +32,10 @@ export interface StoresOptions {
 }
 
 /** Starts the stores without a configured address, concurrently. */
-export async function startStores(
-  config: Config,
-  dataDir: string,
-  options: StoresOptions,
-): Promise<Stores & { readonly embedded: EmbeddedEventStore['local'] | undefined }> {
+export async function startStores(config: Config, dataDir: string, options: StoresOptions): Promise<StartedStores> {
   const { stops, log, onLost, signal, startEventStore = startEmbeddedEventStore } = options;
   let embedded: EmbeddedEventStore['local'] | undefined;
+  let redisSocketPath: string | undefined;
   async function eventStore(): Promise<string> {
     const store = await startEventStore({ dataDir: join(dataDir, 'eventstore'), log, onLost });
     embedded = store.local;
@@ -40,6 +44,7 @@ export async function startStores(
   }
   async function redis(): Promise<string> {
     const store = await startPrivateRedis({ dataDir: join(dataDir, 'redis'), log, ...(signal && { signal }) });
+    redisSocketPath = store.socketPath;
     stops.add('private redis', () => store.stop());
     return store.url;
   }
@@ -50,7 +55,7 @@ export async function startStores(
   ]);
   const urls = { eventstoreUrl: valueOf(eventstoreUrl), redisUrl: valueOf(redisUrl) };
   conceal(Object.values(urls).flatMap(passwordsIn));
-  return { ...urls, embedded };
+  return { ...urls, redisSocketPath, embedded };
 }
 
 function valueOf(result: PromiseSettledResult<string>): string {

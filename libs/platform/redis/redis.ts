@@ -13,6 +13,8 @@ import { SingleRedis } from './single-redis.ts';
 export interface RedisConnectionOptions {
   /** Called on every connection error; the client reconnects. */
   readonly onError?: (error: Error) => void;
+  /** A Unix socket of the one server at the URL. Default: its address in the URL. */
+  readonly socketPath?: string | undefined;
   /** Options of TLS for `rediss://`, read for each connection. Default: those of Node. */
   readonly tls?: ConnectionOptions;
   /** Called if a server does not match the addresses, which no retry can fix. Default: ignored. */
@@ -31,7 +33,12 @@ export function connectRedis(url: string, options: RedisConnectionOptions = {}):
     watchReplies(redis.on('error', (error: Error) => options.onError?.(error)));
   if (others.length === 0) {
     const redis: Redis = withErrors(
-      new Redis(first, { ...CONNECTION, ...tlsOf(first, options), reconnectOnError: onReadOnly(() => redis) }),
+      new Redis(first, {
+        ...CONNECTION,
+        ...(options.socketPath !== undefined && { path: options.socketPath }),
+        ...tlsOf(first, options),
+        reconnectOnError: onReadOnly(() => redis),
+      }),
     );
     redis.on('ready', async () => {
       const misfit = misfitOf(await describeServer(redis), 'standalone', redis.options.db);

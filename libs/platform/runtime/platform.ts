@@ -78,6 +78,8 @@ export interface PlatformOptions {
   /** The event store at this URL, if it is in this process. */
   readonly embedded?: EmbeddedLog | undefined;
   readonly redisUrl: string;
+  /** A Unix socket of the server of `redisUrl`, which is used instead of the network. */
+  readonly redisSocketPath?: string | undefined;
   /** Default: the certificates that Node trusts. */
   readonly redisTls?: TlsFiles;
   readonly log: Logger;
@@ -111,6 +113,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const { store, feed, groups, clock, foreign, close } = await openEventStore(eventstoreUrl, log, options.embedded);
   let lost: Error | null = null;
   const redis = connectRedis(redisUrl, {
+    socketPath: options.redisSocketPath,
     ...(options.redisTls !== undefined && { tls: tlsOptionsOf(options.redisTls, 'redis', log) }),
     onError(error) {
       lost = error;

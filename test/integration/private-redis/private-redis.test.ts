@@ -44,6 +44,36 @@ describe('private Redis', () => {
     await redis.stop();
   });
 
+  it('has a socket that only its user may open, also after kill -9', async () => {
+    const redis = await startPrivateRedis({ dataDir, log: silentLog });
+    const { url, socketPath = 'none' } = redis;
+    const client = new Redis(url, { path: socketPath, maxRetriesPerRequest: 0, enableOfflineQueue: false });
+    client.on('error', () => undefined);
+    const port = (): Promise<string> => client.config('GET', 'port').then((reply) => String((reply as string[])[1]));
+    await eventually(async () => expect(await port()).toBe(String(addressOf(url).port)));
+    expect(client.stream).not.toHaveProperty('remotePort', addressOf(url).port);
+    expect((await stat(socketPath)).mode & 0o777).toBe(0o700);
+
+    const killed = redis.pid;
+    process.kill(killed, 'SIGKILL');
+    await eventually(() => redis.pid !== killed);
+    await eventually(async () => expect(await port()).toBe(String(addressOf(url).port)));
+    const other = new Redis({ path: socketPath, maxRetriesPerRequest: 0, retryStrategy: () => null });
+    other.on('error', () => undefined);
+    await expect(other.get('any')).rejects.toThrow('NOAUTH');
+    for (const each of [client, other]) each.disconnect();
+    await redis.stop();
+  });
+
+  it('has no socket where the path is too long for one', async () => {
+    const folder = join(dataDir, 'x'.repeat(100));
+    const redis = await startPrivateRedis({ dataDir: folder, log: silentLog });
+    expect(redis.socketPath).toBeUndefined();
+    expect(await pingRedis(addressOf(redis.url))).toBe(true);
+    expect((await readdir(folder)).filter((name) => name.includes('sock'))).toEqual([]);
+    await redis.stop();
+  });
+
   it('serves from memory while its disk is full, and saves again once there is room', async ({ skip }) => {
     try {
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=32m', 'tmpfs', dataDir], { stdio: 'ignore' });

@@ -37,7 +37,8 @@ const ASIDE_NAMES = new Set(
     'nav navbar docnav navigation navheader navfooter site-nav sidebar side-bar sphinxsidebar related breadcrumb breadcrumbs ' +
     'toc table-of-contents footer page-footer site-footer site-header menu cookie-banner cookie-consent advertisement ' +
     'ads pagination pager prev-next skip-link skip-nav skiplink share social newsletter comments headerlink ' +
-    'sr-only visually-hidden noprint printfooter mw-editsection catlinks mw-jump-link'
+    'sr-only visually-hidden noprint printfooter mw-editsection catlinks mw-jump-link signature message-signature ' +
+    'post-signature user-signature'
   ).split(' '),
 );
 
@@ -51,7 +52,7 @@ const ASIDE_WORDS = new Set(
     'ad ads advert adverts advertisement breadcrumb breadcrumbs cart minicart basket wishlist cookie cookies consent gdpr ' +
     'dialog dropdown facets filter filters flyout footer lightbox login signin signup megamenu menu modal nav navbar navigation ' +
     'newsletter offcanvas overlay pager pagination popover popup recommendation recommendations recommended ' +
-    'refinement refinements related reviews sharing sidebar signature skiplink social sort sorting sponsor sponsored ' +
+    'refinement refinements related reviews sharing sidebar skiplink social sort sorting sponsor sponsored ' +
     'sponsors subscribe subscription toast toolbar tooltip topbar upsell upsells crosssell userdetails userextras'
   ).split(' '),
 );

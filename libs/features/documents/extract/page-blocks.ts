@@ -8,8 +8,13 @@ const MIN_ARTICLES = 0.3;
 const MIN_SENTENCE = 80;
 /** Share of a page's text that blocks of links may be, so that the rest is its content. */
 const MAX_LINKS = 0.6;
-/** Blocks of the same text are the same message, once for each kind of screen. */
+/**
+ * Characters of a paragraph from which on its repetition under the same heading, or beside it, is the same message for
+ * another kind of screen. Under other headings, documentation says the same of several functions.
+ */
 const MIN_REPEATED = 80;
+/** Blocks from a paragraph to its repetition beside it: a heading may be between. */
+const MAX_BESIDE = 2;
 /** Links with the same text, such as "Read more", that lead to different things. */
 const MAX_LABELS = 1;
 const MAX_LABEL = 30;
@@ -103,15 +108,17 @@ function withoutLabels(blocks: readonly Block[]): readonly Block[] {
   const isLabel = ({ kind, plain, linked }: Block) =>
     (kind === 'paragraph' || kind === 'item') && plain.length <= MAX_LABEL && linked * 4 >= plain.length * 3;
   for (const block of blocks) if (isLabel(block)) counts.set(block.plain, (counts.get(block.plain) ?? 0) + 1);
-  const seen = new Set<string>();
-  return blocks.filter((block) => {
+  const seen = new Map<string, { readonly heading: string; readonly at: number }>();
+  let heading = '';
+  return blocks.filter((block, at) => {
     const { kind, plain } = block;
+    if (kind === 'heading') heading = plain;
     if (kind !== 'paragraph' && kind !== 'item') return true;
     if (isLabel(block) && counts.get(plain)! > MAX_LABELS) return false;
     if (PLACEHOLDER.test(plain)) return false;
     if (kind !== 'paragraph' || plain.length < MIN_REPEATED) return true;
-    const isNew = !seen.has(plain);
-    seen.add(plain);
-    return isNew;
+    const before = seen.get(plain);
+    seen.set(plain, { heading, at });
+    return before === undefined || (before.heading !== heading && at - before.at > MAX_BESIDE);
   });
 }

@@ -138,7 +138,10 @@ function isNamedAsItsHeading(node: HtmlNode): boolean {
   const id = node.attribute('id');
   if (id === undefined) return false;
   for (let child = node.first; child !== null; child = child.next)
-    if (HEADING.test(child.name)) return comparable(child.content()) === comparable(id);
+    if (HEADING.test(child.name)) {
+      const heading = comparable(child.content()).replace(/^(?:\d+ )+/, '');
+      return heading !== '' && ` ${comparable(id)}`.endsWith(` ${heading}`);
+    }
   return false;
 }
 

@@ -26,6 +26,15 @@ it.each([
     'a topic beside others of a page',
     `<main><h1>T</h1><p>${words}</p><div id=your-rights><h2>Your rights</h2></div><div id=cookies><h2>Cookies</h2><p>KEPT</div>`,
   ],
+  [
+    'a section whose heading has a number, and its anchor has none (Python)',
+    `<main><section id=on-unix><h1>2. On Unix</h1><p>${words}</p><section id=related-files><h2>2.3. Related files</h2><p>KEPT</section></section>`,
+  ],
+  [
+    'a section whose anchor has a prefix (Django)',
+    `<div id=s-notes><h1>Notes</h1><p>${words}</p><div id=s-date-filter><h2>Date <code>filter</code></h2><p>KEPT</div></div>`,
+  ],
+  ['signatures of code (Javadoc)', `<main><p>${words}</p><div class=member-signature>KEPT</div></main>`],
   ['a heading whose anchor is the name of a part of pages', `<main><p>${words}</p><h2 id=navigation>KEPT</h2>`],
   ['a heading with an anchor within', `<main><p>${words}</p><h2><a name=menu id=menu>KEPT</a></h2>`],
   [
@@ -50,4 +59,13 @@ it.each([
 ])('leaves out %s', (_, html) => {
   const page = readPage(Buffer.from(html), { url: 'https://example.org/', contentType: 'text/html; charset=utf-8' });
   expect(page.text).not.toContain('LEFT OUT');
+});
+
+it.each([
+  ['of another function (Python)', `<h2>match</h2><p>Finds.<p>${words}<h2>cat</h2><p>Reads.<p>${words}`, 2],
+  ['for another kind of screen', `<div><h2>Bikes</h2><p>${words}</div><div><h2>Bikes</h2><p>${words}</div>`, 1],
+  ['beside its heading', `<p>${words}<h2>Bikes</h2><p>${words}`, 1],
+])('reads what is said again %s', (_, html, times) => {
+  const page = readPage(Buffer.from(html), { url: 'https://example.org/', contentType: 'text/html; charset=utf-8' });
+  expect(page.text.split(words.trim())).toHaveLength(times + 1);
 });

@@ -9,7 +9,6 @@ import { basename, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { makeFolder, replaceFile, tryLock, type FolderLock } from '#libs/platform/files/index.ts';
 import { StartRefusal } from '#libs/platform/lifecycle/index.ts';
-import { readRunFile, removeRunFile, writeRunFile, type RunFile } from './run-file.ts';
 
 /** Raised by changes that older versions of Parley cannot work with. */
 const DATA_FORMAT = 1;
@@ -187,4 +186,40 @@ function parseJson(content: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * `run.json` holds the addresses of the Parley that runs on a data folder, for the command `parley`. It contains the
+ * passwords of the private Redis and of the embedded event store, so only its owner can read it.
+ */
+const runFile = z.object({
+  pid: z.int().positive(),
+  startedAt: z.string(),
+  /** Absent while Parley is starting. */
+  baseUrl: z.string().optional(),
+  eventstoreUrl: z.string().optional(),
+  redisUrl: z.string().optional(),
+});
+
+type RunFile = z.infer<typeof runFile>;
+
+/** The content of the file; undefined if it is missing or invalid. A killed process leaves its file: see {@link findRunning}. */
+async function readRunFile(dataDir: string): Promise<RunFile | undefined> {
+  try {
+    return runFile.parse(JSON.parse(await readFile(pathOf(dataDir), 'utf8')));
+  } catch {
+    return undefined;
+  }
+}
+
+async function writeRunFile(dataDir: string, content: RunFile): Promise<void> {
+  await replaceFile(pathOf(dataDir), `${JSON.stringify(content, null, 2)}\n`);
+}
+
+async function removeRunFile(dataDir: string): Promise<void> {
+  await rm(pathOf(dataDir), { force: true });
+}
+
+function pathOf(dataDir: string): string {
+  return join(dataDir, 'run.json');
 }

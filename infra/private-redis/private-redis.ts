@@ -4,7 +4,7 @@
  * this process. A Redis of the system is never used.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import {
@@ -14,13 +14,13 @@ import {
   StartRefusal,
   unlessAborted,
   type LifecycleLog,
+  type BackgroundJob,
 } from '#libs/platform/lifecycle/index.ts';
 import { redisMemory } from '#libs/platform/config/index.ts';
 import { freePort } from './free-port.ts';
-import { serveOnFullDisk } from './full-disk.ts';
 import { endOrphans } from './orphans.ts';
-import { startWithoutData } from './discarded-data.ts';
 import { RedisStartError, startRedisProcess, type RedisProcess } from './redis-process.ts';
+import { askRedis, type RedisAddress } from './ping.ts';
 
 export interface PrivateRedisOptions {
   /** Created if absent. The caller holds the lock of the data folder. */
@@ -158,4 +158,82 @@ async function lastLine(file: string): Promise<string | undefined> {
   } finally {
     await handle.close();
   }
+}
+
+const CHECK_MS = 1_000;
+/** Redis writes all of its data anew when it begins to save again. */
+const ROOM_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Lets Redis serve from memory while its disk is full. A Redis that cannot save refuses all writes and even PING, and so
+ * tickets of websockets, although all of its data can be rebuilt from the log. It saves again once there is room. If it
+ * dies meanwhile, it continues with the older data, which the read models' revisions and checkpoints bring up to date.
+ */
+function serveOnFullDisk(redis: RedisAddress, dataDir: string, log: LifecycleLog): BackgroundJob {
+  let saves = true;
+  return startBackgroundJob({
+    name: 'private redis on a full disk',
+    log,
+    async run(signal) {
+      while (!signal.aborted) {
+        await pause(CHECK_MS, signal);
+        const refusal = await askRedis(redis, 'PING');
+        if (refusal?.startsWith('-MISCONF')) {
+          saves = (await askRedis(redis, 'CONFIG SET appendonly no')) !== '+OK';
+          log.error({ reason: refusal, dataDir }, 'the private Redis cannot save its data, and serves it from memory');
+        } else if (!saves && (await hasRoom(dataDir))) {
+          saves = (await askRedis(redis, 'CONFIG SET appendonly yes')) === '+OK';
+          if (saves) log.info({ dataDir }, 'the private Redis saves its data again');
+        }
+      }
+    },
+  });
+}
+
+async function hasRoom(folder: string): Promise<boolean> {
+  const { bavail, bsize } = await statfs(folder);
+  return bavail * bsize >= ROOM_BYTES;
+}
+
+/** Redis' append-only files, and a snapshot that another configuration left. */
+const DATA = new Set(['appendonlydir', 'dump.rdb']);
+const ASIDE = '.aside';
+
+/**
+ * Starts Redis without its data, after it ended on them. If that succeeds, its files are damaged and are removed. The
+ * read models in them are rebuilt from the log. Lost are the replies stored under Idempotency-Keys, drafts, and the event
+ * that the start compares the log with. If it fails, the files are not the cause and are kept.
+ *
+ * @param error of the start with the data, thrown again if the start without them fails
+ */
+async function startWithoutData(
+  dataDir: string,
+  log: LifecycleLog,
+  error: RedisStartError,
+  start: () => Promise<RedisProcess>,
+): Promise<RedisProcess> {
+  const found = (await readdir(dataDir)).filter((name) => DATA.has(name));
+  if (found.length === 0) throw error;
+  for (const name of found) {
+    // A process was killed between the two starts.
+    await rm(join(dataDir, `${name}${ASIDE}`), { recursive: true, force: true });
+    await rename(join(dataDir, name), join(dataDir, `${name}${ASIDE}`));
+  }
+  let redis: RedisProcess;
+  try {
+    redis = await start();
+  } catch {
+    for (const name of found) {
+      await rm(join(dataDir, name), { recursive: true, force: true });
+      await rename(join(dataDir, `${name}${ASIDE}`), join(dataDir, name));
+    }
+    throw error;
+  }
+  log.warn(
+    { err: error, files: found },
+    'discarded damaged files of the private Redis: the read models are rebuilt from the log; replies stored under ' +
+      'Idempotency-Keys and drafts are lost, and this start cannot notice that the log lacks events',
+  );
+  for (const name of found) await rm(join(dataDir, `${name}${ASIDE}`), { recursive: true, force: true });
+  return redis;
 }

@@ -13,7 +13,7 @@ import { type Command, CommanderError } from 'commander';
 
 import type { CliParts } from '#services/cli/command-context.ts';
 import { errorLines } from '#services/cli/errors.ts';
-import { parleyProgram } from '#services/cli/program.ts';
+import { parleyProgram } from '#services/cli/run.ts';
 
 export const PARLEY_COMMAND = join(import.meta.dirname, '../../services/cli/main.ts');
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;

@@ -5,7 +5,6 @@ import { fetcherWith } from '#libs/platform/fetch/index.ts';
 import { type Process, reactor } from '#libs/platform/reactors/index.ts';
 import type { StoreClock } from '#libs/platform/eventstore/index.ts';
 
-import { failureOfPage } from './crawl.failures.ts';
 import {
   afterPages,
   allDocuments,
@@ -15,7 +14,7 @@ import {
   hasEnded,
   removableDocuments,
 } from './crawl.ts';
-import { crawlEntity } from './crawl.read.ts';
+import { crawlEntity, failureOfPage } from './crawl.read.ts';
 import type { StepPart } from './decided-pages.ts';
 import { BUDGET, endOf, requestsLeft, siteOf } from './frontier.ts';
 import { allows } from './robots.ts';

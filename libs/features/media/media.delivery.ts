@@ -8,7 +8,7 @@ import type { Blob } from '#libs/platform/blobs/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { type Process, reactor } from '#libs/platform/reactors/index.ts';
 
-import { inspectBlob, type InspectionTools } from './blob-inspection.ts';
+import { inspectBlob, type InspectionTools } from './file-inspector.ts';
 import { InspectionError } from './file-inspection.ts';
 import { mediaEntity } from './media.read.ts';
 import { isSettled, type Media, type MediaEvent, type MediaState } from './media.ts';

@@ -4,7 +4,7 @@ import { type Blob, type BlobStore, BlobTooLarge } from '#libs/platform/blobs/in
 import { type Fetcher, FetchError } from '#libs/platform/fetch/index.ts';
 import { type Process, reactor } from '#libs/platform/reactors/index.ts';
 
-import { inspectBlob, type InspectionTools } from './blob-inspection.ts';
+import { inspectBlob, type InspectionTools } from './file-inspector.ts';
 import { type Inspected, InspectionError } from './file-inspection.ts';
 import { mediaEntity } from './media.read.ts';
 import { type FileType, isProcessed, type Media, type MediaEvent, type MediaState, type Preview } from './media.ts';

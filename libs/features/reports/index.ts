@@ -3,8 +3,7 @@ import type { Knowledge } from '#libs/features/knowledge/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
 import { ModelTexts } from './model-texts.ts';
-import { reportResearch } from './report.reactor.ts';
-import { reportWriting } from './report.writing.ts';
+import { reportResearch, reportWriting } from './report.reactor.ts';
 import { reportEntity } from './report.read.ts';
 
 export { reportRoutes } from './report.http.ts';

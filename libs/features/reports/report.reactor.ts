@@ -1,10 +1,15 @@
 import { isRelevant, newFindings, Research, type SearchableGraphs, seedsOf } from '#libs/features/knowledge/index.ts';
 import type { Model } from '#libs/platform/model/index.ts';
-import { reactor } from '#libs/platform/reactors/index.ts';
-
-import { hasEnded, quoted, type Report, type ReportEvent, type ReportState } from './report.ts';
+import { reactor, type Process, unlessOvertaken } from '#libs/platform/reactors/index.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { EventStore } from '#libs/platform/eventstore/index.ts';
+import type { LifecycleLog } from '#libs/platform/lifecycle/index.ts';
+import { streamName } from '#libs/platform/streams/index.ts';
+import { hasEnded, quoted, type Report, type ReportEvent, type ReportState, REPORT, type Written } from './report.ts';
 import { reportEntity } from './report.read.ts';
-import { writeReport } from './report.text.ts';
+import { writeReport, type Researched } from './report.text.ts';
+import { askModel } from './model-report.ts';
+import type { ModelTexts } from './model-texts.ts';
 
 const MAX_HOPS = 2;
 /** Nodes whose edges a hop follows. */
@@ -60,4 +65,78 @@ async function nextStep(research: Research, report: Report, model: Pick<Model, '
   // A model that is given nothing can cite nothing.
   if (model !== null && findings.length > 0) return { type: 'WritingStarted.v1', data: { model: model.name } };
   return { type: 'ReportWritten.v2', data: quoted(await writeReport({ ...report, plan })) };
+}
+
+/** Longest time of a step; a model has less. */
+const STEP_TIMEOUT_MS = 180_000;
+/** Calls of the model for one report: another one if a worker dies before it has recorded what the first came to. */
+const MAX_ASKED = 2;
+
+interface WritingParts {
+  /** Null if no model is configured any longer. */
+  readonly model: Model | null;
+  /** Estimated tokens that a model is given at most. */
+  readonly maxTokens: number;
+  readonly texts: ModelTexts;
+  readonly store: Pick<EventStore, 'readStream'>;
+  readonly log: Pick<LifecycleLog, 'warn'>;
+}
+
+/**
+ * Has the model write reports from what the research has found. A reactor of its own, so that a model that takes long holds up
+ * no research and no extractive report. Where the model gives no usable text, the report is extractive, and names the reason.
+ */
+export function reportWriting(knowledge: SearchableGraphs, parts: WritingParts) {
+  return reactor<ReportState, ReportEvent>({
+    name: 'report-writing',
+    on: ['WritingStarted.v1'],
+    process: reportEntity.projection,
+    startRevision: (report) => report?.writingRevision ?? null,
+    isEnded: (report) => report !== null && hasEnded(report),
+    async handle(_event, process) {
+      const { state: report, organizationId } = process;
+      if (report === null) return [];
+      if (await new Research(knowledge, organizationId).isGraphGone(report)) return [GRAPH_GONE];
+      return [{ type: 'ReportWritten.v2', data: await written(report, process, parts) }];
+    },
+    async giveUp(report, { reason }) {
+      const why = reason === 'deadline' ? 'the model took too long' : 'a step of the model failed repeatedly';
+      return report === null ? [] : [{ type: 'ReportWritten.v2', data: await extractive(report, parts.model, why) }];
+    },
+    limits: { concurrency: 64, stepTimeoutMs: STEP_TIMEOUT_MS },
+  });
+}
+
+async function written(
+  report: Report,
+  process: Process<ReportState, ReportEvent>,
+  { model, maxTokens, texts, store, log }: WritingParts,
+): Promise<Written> {
+  if (model === null) return extractive(report, null, 'no model is configured any longer');
+  if (report.asked >= MAX_ASKED) {
+    return extractive(report, model, 'the model was asked twice, and both times its worker stopped');
+  }
+  const asked = (await process.recordIntent({ type: 'ModelAsked.v1', data: {} })) ?? report;
+  const at = { stream: streamName(REPORT, report.id as EntityId), revision: asked.changedRevision };
+  const { organizationId } = process;
+  const { traceparent } = process.commandContext('model');
+  const answer = await unlessOvertaken(store, at, process.signal, (signal) =>
+    askModel(researched(report), { model, maxTokens, texts, organizationId, traceparent }, signal),
+  );
+  const { usage, cost } = answer;
+  if (answer.failure === null) {
+    return { results: answer.results, method: 'model', model: answer.model, reason: null, usage, cost };
+  }
+  const { reason, detail } = answer.failure;
+  log.warn({ report: report.id, reason, detail }, 'a model has not written a report');
+  return { ...(await extractive(report, model, reason)), usage, cost };
+}
+
+async function extractive(report: Report, model: Model | null, reason: string): Promise<Written> {
+  return { ...quoted(await writeReport(researched(report), reason)), model: model?.name ?? null, reason };
+}
+
+function researched({ query, plan, findings }: Report): Researched {
+  if (plan === null) throw new TypeError('a report is written that was not researched');
+  return { query, plan, findings };
 }

@@ -55,3 +55,54 @@ export class TaskError extends Error {
     this.isLast = isLast;
   }
 }
+
+interface ServeOptions {
+  /** Memory of WebAssembly never shrinks: a process that holds more than this after a task is replaced. */
+  readonly maxIdleBytes: number;
+}
+
+/** A process is replaced after so much processor time, long before its limit ends it: that would fail tasks. */
+const MAX_PROCESSOR_SECONDS = 120;
+
+/**
+ * Runs in a bounded process: answers the tasks that its parent sends.
+ *
+ * @param handle errors: TaskError says what to answer; any other error is a failure of the kind `memory` or `failed`, after
+ *   which the process is replaced
+ */
+export function serveTasks<Request, Result>(
+  handle: (request: Request) => Promise<Result> | Result,
+  { maxIdleBytes }: ServeOptions,
+): void {
+  const isWornOut = (): boolean => {
+    const { user, system } = process.cpuUsage();
+    return process.memoryUsage.rss() > maxIdleBytes || (user + system) / 1e6 > MAX_PROCESSOR_SECONDS;
+  };
+  const replyTo = async ({ id, request }: Task): Promise<TaskReply> => {
+    try {
+      const result = await handle(request as Request);
+      return { id, answer: { ok: true, result }, isLast: isWornOut() };
+    } catch (error) {
+      const known = error instanceof TaskError ? error : new TaskError(lacksMemory(error) ? 'memory' : 'failed', '');
+      const { kind, message, detail, isCertain, isLast } = known;
+      return { id, answer: { ok: false, kind, message, detail, isCertain }, isLast };
+    }
+  };
+  process.on('message', (task: Task) => {
+    void replyTo(task).then((reply) => process.send?.(reply));
+  });
+  process.send?.('started');
+  // The parent has died.
+  process.on('disconnect', () => process.exit());
+}
+
+/** Whether an error of JavaScript, WebAssembly or a native library says that memory could not be allocated. */
+export function lacksMemory(error: unknown): boolean {
+  // WebAssembly throws these when its memory cannot grow.
+  if (
+    (error instanceof RangeError && !/call stack/.test(error.message)) ||
+    (error instanceof Error && error.name === 'RuntimeError')
+  )
+    return true;
+  return error instanceof Error && /memory|alloc/i.test(error.message);
+}

@@ -4,5 +4,4 @@
  */
 export { BoundedPool } from './bounded-pool.ts';
 export type { TaskOptions } from './bounded-pool.ts';
-export { TaskError } from './bounded-task.ts';
-export { lacksMemory, serveTasks } from './serve-tasks.ts';
+export { TaskError, lacksMemory, serveTasks } from './bounded-task.ts';

@@ -5,19 +5,24 @@
 import { z } from 'zod';
 import { conceal } from '#libs/kernel/secrets.ts';
 
-import { allowedHost } from './allowed-host.ts';
-import { embeddingConfigOf, embeddingProblems, embeddingVariables } from './embedding.ts';
 import { eventStoreUrl } from './event-store-url.ts';
 import { kafkaConfigOf, kafkaProblems, kafkaVariables } from './kafka.ts';
 import { mediaS3Of, mediaS3Problems, mediaS3Variables } from './media-s3.ts';
-import { modelConfigOf, modelProblems, modelVariables } from './model.ts';
+import {
+  modelConfigOf,
+  modelProblems,
+  modelVariables,
+  embeddingConfigOf,
+  embeddingProblems,
+  embeddingVariables,
+} from './model.ts';
 import { DEFAULT_NODE_FLAGS } from './node-flags.ts';
 import { promptConfigOf, promptVariables } from './prompts.ts';
 import { givenOrInFile, valueOf, type Variables } from './secret-files.ts';
 import { tracingConfigOf, tracingVariables } from './tracing.ts';
 import { uploadConfigOf, uploadVariables } from './uploads.ts';
 import { redisConfigOf, redisProblems, redisVariables } from './redis.ts';
-import { boolean, integer, listOf, network, oneOf, origin, publicUrl } from './variables.ts';
+import { boolean, integer, listOf, network, oneOf, origin, publicUrl, allowedHost } from './variables.ts';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 

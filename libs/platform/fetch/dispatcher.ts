@@ -1,7 +1,11 @@
+import { isIP, type LookupFunction } from 'node:net';
+import { callbackify } from 'node:util';
 import { LRUCache } from 'lru-cache';
-import { Agent } from 'undici';
-
-import { type ConnectionRules, guardedConnector } from './guarded-connector.ts';
+import { Agent, buildConnector } from 'undici';
+import type { AllowedHost } from '#libs/platform/config/index.ts';
+import { TransferError } from './fetch-error.ts';
+import type { Resolve, ResolvedAddress } from './resolver.ts';
+import { isAllowedHost, isPublicAddress } from './target.ts';
 
 const MAX_HEADER_BYTES = 32 * 1024;
 const CONNECTIONS_PER_ORIGIN = 8;
@@ -55,4 +59,75 @@ function guardedDispatcher(rules: ConnectionRules, connectionsPerOrigin = CONNEC
     headersTimeout: 0,
     bodyTimeout: 0,
   });
+}
+
+/** For the resolution of the name, the TCP connection and the TLS handshake together. */
+const CONNECT_TIMEOUT_MS = 10_000;
+/** For one address, if the name has another one. */
+const ATTEMPT_TIMEOUT_MS = 1_000;
+/** Of one name. */
+const MAX_ADDRESSES_TRIED = 16;
+
+interface ConnectionRules {
+  readonly allowHosts: readonly AllowedHost[];
+  readonly resolve: Resolve;
+}
+
+/**
+ * Opens connections to checked addresses only. A name is resolved once, here, for the connection that follows: no later
+ * answer of a name server has an effect on it. Each pool of connections belongs to one scheme, host and port.
+ */
+function guardedConnector({ allowHosts, resolve }: ConnectionRules): buildConnector.connector {
+  return (options, callback) => {
+    const { hostname, protocol } = options;
+    const host = hostname.replace(/\.$/, '');
+    const port = Number(options.port || (protocol === 'https:' ? 443 : 80));
+    const isAllowed = isAllowedHost(allowHosts, host, port);
+    // Node connects to literals without a lookup.
+    if (isIP(host) !== 0 && !isAllowed && !isPublicAddress(host)) {
+      callback(new TransferError('address_refused', `${host} is not a public address`), null);
+      return;
+    }
+    const connect = buildConnector({
+      allowH2: false,
+      timeout: CONNECT_TIMEOUT_MS,
+      autoSelectFamily: true,
+      autoSelectFamilyAttemptTimeout: ATTEMPT_TIMEOUT_MS,
+      maxCachedSessions: 0,
+      lookup: lookupOf(async () => {
+        const found = await resolve(host, AbortSignal.timeout(CONNECT_TIMEOUT_MS));
+        const usable = isAllowed ? found : found.filter(({ address }) => isPublicAddress(address));
+        if (usable.length > 0) return usable.slice(0, MAX_ADDRESSES_TRIED);
+        if (found.length === 0) throw new TransferError('name_not_found', 'the name of the host has no address');
+        throw new TransferError('address_refused', 'the host has no public address');
+      }),
+    });
+    connect(options, (...result) => {
+      if (result[0] === null) callback(null, result[1]);
+      else callback(connectErrorOf(result[0], protocol), null);
+    });
+  };
+}
+
+/** In the form that `net.connect` calls; it tries the addresses in their order, the families in turn. */
+function lookupOf(addresses: () => Promise<readonly ResolvedAddress[]>): LookupFunction {
+  return (_hostname, { all }, callback) => {
+    callbackify(addresses)((error, found) => {
+      if (error !== null) callback(error, '');
+      else if (all === true) callback(null, [...found]);
+      else callback(null, found[0]?.address ?? '', found[0]?.family);
+    });
+  };
+}
+
+function connectErrorOf(error: Error, protocol: string): Error {
+  if (error instanceof TransferError) return error;
+  const code = 'code' in error ? error.code : undefined;
+  if (code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT') {
+    return new TransferError('timeout', 'the server did not accept a connection in time', error);
+  }
+  const isBeforeTls = error instanceof AggregateError || ('syscall' in error && error.syscall === 'connect');
+  return protocol === 'https:' && !isBeforeTls
+    ? new TransferError('tls_failed', `the server has no valid certificate or does not support TLS (${code})`, error)
+    : new TransferError('connect_failed', `no connection to the server (${code})`, error);
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { isPublicAddress } from './public-address.ts';
+import { isPublicAddress } from './target.ts';
 
 it.each(['1.1.1.1', '93.184.216.34', '172.15.255.255', '172.32.0.1', '2606:4700::1111', '2a00:1450:4001:80b::200e'])(
   '%s is public',

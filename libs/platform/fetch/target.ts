@@ -1,10 +1,8 @@
 import { isIP } from 'node:net';
-
+import ipaddr from 'ipaddr.js';
 import { admitText } from '#libs/kernel/text.ts';
 import type { AllowedHost } from '#libs/platform/config/index.ts';
-
 import { FetchError } from './fetch-error.ts';
-import { isPublicAddress } from './public-address.ts';
 
 const MAX_URL_LENGTH = 8_192;
 
@@ -69,4 +67,18 @@ export function isAllowedUrl(allowHosts: readonly AllowedHost[], url: URL): bool
 /** The host as `isIP` and `AllowedHost` write it: an IPv6 address without brackets, a name without a final dot. */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$|\.$/g, '');
+}
+
+/** Of IPv6, IANA has only allocated 2000::/3 for addresses of single hosts on the Internet. */
+const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
+
+/**
+ * Whether an address is one of a host on the Internet: not of this machine, of a private or local network, reserved, or
+ * one that contains an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo).
+ */
+export function isPublicAddress(address: string): boolean {
+  if (!ipaddr.isValid(address)) return false;
+  const parsed = ipaddr.parse(address);
+  if (parsed instanceof ipaddr.IPv6 && !parsed.match(GLOBAL_UNICAST)) return false;
+  return parsed.range() === 'unicast';
 }

@@ -3,8 +3,7 @@ import { z } from 'zod';
 import { isObject } from '#libs/kernel/json.ts';
 import type { Fetcher } from '#libs/platform/fetch/index.ts';
 
-import { readResult, type RemoteResult } from './remote-result.ts';
-import { type LeftOutTool, readTool, type RemoteTool } from './remote-tool.ts';
+import { type LeftOutTool, readTool, type RemoteTool, readResult, type RemoteResult } from './remote-tools.ts';
 import { textOf } from './server-words.ts';
 import { type Session, Sessions, type ToolServerAccess, type ToolServerLimits } from './sessions.ts';
 import { ToolServerError } from './tool-server-error.ts';

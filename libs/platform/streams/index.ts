@@ -1,6 +1,5 @@
 /** Streams of one entity or process each: folded, appended to at an exact revision, and kept in memory between commands. */
 export { appendExactly, eventsToAppend } from './append-exactly.ts';
-export { ByteCache } from './byte-cache.ts';
 export {
   emptyTip,
   foldStream,
@@ -13,4 +12,4 @@ export {
   type StreamType,
   type Tip,
 } from './fold-stream.ts';
-export { TipCache } from './tip-cache.ts';
+export { TipCache, ByteCache } from './tip-cache.ts';

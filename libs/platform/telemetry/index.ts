@@ -4,6 +4,4 @@ export { createMetrics } from './metrics.ts';
 export type { Labels, Metrics } from './metrics.ts';
 export { otlpSpans } from './spans.otlp.ts';
 export type { OtlpOptions } from './spans.otlp.ts';
-export type { EndedSpan, Spans } from './spans.ts';
-export { newSpanId, parseTraceparent, traceparentFor } from './trace-context.ts';
-export type { TraceContext } from './trace-context.ts';
+export { type EndedSpan, type Spans, newSpanId, parseTraceparent, traceparentFor, type TraceContext } from './spans.ts';

@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { DocumentContents } from '#libs/features/documents/document.content.ts';
 import { documentIngestion, type ReactorParts } from '#libs/features/documents/document.reactor.ts';
-import { IngestedDocuments } from '#libs/features/documents/ingested-documents.ts';
-import type { IngestionParts } from '#libs/features/documents/ingestion.ts';
+import { type IngestionParts, IngestedDocuments } from '#libs/features/documents/ingestion.ts';
 import {
   type DocumentPut,
   documentsModule,

@@ -10,7 +10,7 @@ import { Fault } from '#libs/kernel/faults.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { connectEventStore, type EventStore } from '#libs/platform/eventstore/index.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
-import { startEmbeddedEventStore } from '#services/standalone/embedded-event-store.ts';
+import { startEmbeddedEventStore } from '#services/standalone/stores.ts';
 import { EventStoreThread } from '#test/support/event-store-thread.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { logEvent, numberedEvents } from '#test/support/log-events.ts';

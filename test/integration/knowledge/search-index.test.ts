@@ -19,8 +19,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { GraphEvent } from '#libs/features/knowledge/graph.ts';
 import { isUnusable } from '#libs/platform/textindex/index.ts';
 import type { IndexedEvent } from '#libs/features/knowledge/search/event-writer.ts';
-import { GraphIndex } from '#libs/features/knowledge/search/graph-index.ts';
-import { GraphIndexes } from '#libs/features/knowledge/search/graph-indexes.ts';
+import { GraphIndex, GraphIndexes } from '#libs/features/knowledge/search/graph-index.ts';
 import { rounds } from '#test/support/rounds.ts';
 
 import { edge, learned, node } from './graph-facts.ts';

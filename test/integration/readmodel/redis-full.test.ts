@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { composeReadModels } from '#services/features.ts';
-import { startReadModelProbe } from '#services/gateway/read-model-probe.ts';
+import { startReadModelProbe } from '#services/gateway/role.ts';
 import { ProjectionLoop } from '#services/projector/projection-loop.ts';
 import { projectionProbe } from '#services/projector/role.ts';
 import { eventually } from '#test/support/eventually.ts';

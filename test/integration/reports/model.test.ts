@@ -2,8 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
 import { ModelTexts } from '#libs/features/reports/model-texts.ts';
-import { reportResearch } from '#libs/features/reports/report.reactor.ts';
-import { reportWriting } from '#libs/features/reports/report.writing.ts';
+import { reportResearch, reportWriting } from '#libs/features/reports/report.reactor.ts';
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { Step } from '#libs/platform/reactors/step.ts';
 import { DocumentsApi } from '#test/support/documents-api.ts';

@@ -1,7 +1,11 @@
 import { streamRevision } from '#libs/kernel/event.ts';
-
-import { type IndexFile, queryWordCounts, variantsOf } from '#libs/platform/textindex/index.ts';
-
+import {
+  IndexFile,
+  queryWordCounts,
+  variantsOf,
+  IndexCache,
+  type IndexCacheOptions,
+} from '#libs/platform/textindex/index.ts';
 import { Columns, EDGE, NODE, type Point } from './columns.ts';
 import {
   type FactIds,
@@ -15,7 +19,6 @@ import {
   type SearchResult,
 } from './graph-search.ts';
 import { fused } from './fusion.ts';
-import { openGraphFile } from './graph-file.ts';
 import { GraphVectors, type MissingVector, type VectorsOptions } from './graph-vectors.ts';
 import { type IndexedEvent, writeEvents } from './event-writer.ts';
 import { Ranker, type Rankings } from './ranking.ts';
@@ -178,4 +181,66 @@ function revisionOf(columns: Columns, asOf: PlannedPoint): number {
 
 function present<T>(values: readonly (T | null)[]): T[] {
   return values.filter((value): value is T => value !== null);
+}
+
+/** Of the tables, of the words that texts consist of, and of how events become rows. */
+const VERSION = 6;
+
+/*
+ * - `fact`: each time that a source stated a node or an edge, in the order of the stream. Rows are never removed: a fact
+ *   is visible at revisions from `learnt` to the one before `withdrawn`. `text` is the key of what it is embedded
+ *   by, `named` that of a node's name.
+ * - `item`: the nodes (kind 0) and edges (kind 1). `slot` names the source node and relation of a single-valued edge,
+ *   `start` is its place among the edges of the slot.
+ * - `ending`: from `revision` on, the edge is known to be true until `at` (null: without an end).
+ * - `described`: what the graph is called from `revision` on.
+ * Times are in Unix milliseconds.
+ */
+const TABLES = `
+  create table progress (revision integer not null, event text not null);
+  insert into progress values (-1, '');
+  create table event (revision integer primary key, at real not null);
+  create table described (revision integer primary key, name text not null, description text);
+  create table item (
+    item integer primary key, uuid text not null unique, kind integer not null, learnt integer not null,
+    valid_at real, ended real, slot text, target text, start real
+  );
+  create index item_slot on item (slot, start, item) where slot is not null;
+  create table document (document integer primary key, id text not null unique, withdrawn_before integer not null);
+  create table origin (origin integer primary key, document integer not null, revision integer not null, name text not null, url text);
+  create table passage (passage integer primary key, text text not null);
+  create table fact (
+    row integer primary key, item integer not null, document integer, origin integer, passage integer,
+    learnt integer not null, withdrawn integer, name_words integer not null, words integer not null, invalid_at real, text blob not null,
+    named integer
+  );
+  create index fact_item on fact (item);
+  create index fact_named on fact (named) where named is not null;
+  create index fact_stated on fact (item, document) where withdrawn is null;
+  create index fact_end on fact (item, invalid_at) where withdrawn is null and invalid_at is not null;
+  create index fact_document on fact (document) where withdrawn is null;
+  create index fact_withdrawn on fact (withdrawn) where withdrawn is not null;
+  create table content (row integer primary key, json text not null);
+  create table ending (item integer not null, revision integer not null, at real, primary key (item, revision)) without rowid;
+  create index ending_revision on ending (revision);
+`;
+
+/** The file of one graph's index, which follows from the graph's stream alone. Errors: those of SQLite. */
+function openGraphFile(path: string): IndexFile {
+  return new IndexFile(path, { version: VERSION, tables: TABLES });
+}
+
+export interface GraphIndexesOptions extends IndexCacheOptions {
+  /** Null: no vectors. `key` names the model: vectors of another one are in other files. */
+  readonly vectors?: { readonly key: string; readonly minSimilarity: number } | null;
+}
+
+/** The open indexes of graphs. Vectors stay when an index is deleted, as they follow from texts. */
+export class GraphIndexes extends IndexCache<GraphIndex> {
+  constructor({ vectors = null, ...options }: GraphIndexesOptions) {
+    super(options, {
+      endings: vectors === null ? ['sqlite'] : ['sqlite', `${vectors.key}.vectors`],
+      open: ([path, vectorPath]) => new GraphIndex(path, vectors && { ...vectors, path: vectorPath ?? '' }),
+    });
+  }
 }

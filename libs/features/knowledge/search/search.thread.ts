@@ -3,7 +3,7 @@ import { workerData } from 'node:worker_threads';
 
 import { serveIndexes } from '#libs/platform/textindex/index.ts';
 
-import { GraphIndexes, type GraphIndexesOptions } from './graph-indexes.ts';
+import { GraphIndexes, type GraphIndexesOptions } from './graph-index.ts';
 import type { Task } from './thread-messages.ts';
 
 const indexes = new GraphIndexes(workerData as GraphIndexesOptions);

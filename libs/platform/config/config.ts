@@ -17,10 +17,9 @@ import {
   embeddingVariables,
 } from './model.ts';
 import { DEFAULT_NODE_FLAGS } from './node-flags.ts';
-import { promptConfigOf, promptVariables } from './prompts.ts';
+import { featureLimitsOf, featureLimitVariables } from './feature-limits.ts';
 import { givenOrInFile, valueOf, type Variables } from './secret-files.ts';
 import { tracingConfigOf, tracingVariables } from './tracing.ts';
-import { uploadConfigOf, uploadVariables } from './uploads.ts';
 import { redisConfigOf, redisProblems, redisVariables } from './redis.ts';
 import { boolean, integer, listOf, network, oneOf, origin, publicUrl, allowedHost } from './variables.ts';
 
@@ -83,8 +82,7 @@ export const environment = z.object({
   ...embeddingVariables,
   ...modelVariables,
   ...tracingVariables,
-  ...promptVariables,
-  ...uploadVariables,
+  ...featureLimitVariables,
   RATE_LIMIT_PER_KEY: integer(0, 100_000_000)
     .prefault('60000')
     .describe('Requests per minute for one API key; 0 for no limit.'),
@@ -186,8 +184,7 @@ function configOf(values: z.output<typeof environment>) {
     embedding: embeddingConfigOf(values),
     ...modelConfigOf(values),
     tracing: tracingConfigOf(values),
-    ...promptConfigOf(values),
-    ...uploadConfigOf(values),
+    ...featureLimitsOf(values),
     rateLimitPerKey: values.RATE_LIMIT_PER_KEY,
     rateLimitPerAddress: values.RATE_LIMIT_PER_ADDRESS,
     requestTimeoutMs: values.REQUEST_TIMEOUT_MS,

@@ -9,6 +9,5 @@ export type { KafkaConfig, KafkaSasl } from './kafka.ts';
 export { tlsOptionsOf } from './tls-files.ts';
 export type { TlsFiles } from './tls-files.ts';
 export { VERSION } from './version.ts';
-export { type PromptLimits } from './prompts.ts';
-export { type UploadLimits } from './uploads.ts';
+export type { PromptLimits, UploadLimits } from './feature-limits.ts';
 export { bodyMemory, redisMemory, withinMemory } from './memory.ts';

@@ -3,9 +3,16 @@ import type { RequestListener } from 'node:http';
 import type { RouteOptions } from 'fastify';
 import { z } from 'zod';
 import { JSON_TYPE } from './errors.ts';
-import { JsonSchemas, type JsonSchema } from './json-schemas.ts';
 import { openApi30 } from './openapi-30.ts';
-import { ERROR_RESPONSES, ERROR_SCHEMAS, INVALID, NAMED_RESPONSES, withDiscriminators } from './openapi-schemas.ts';
+import {
+  ERROR_RESPONSES,
+  ERROR_SCHEMAS,
+  INVALID,
+  NAMED_RESPONSES,
+  withDiscriminators,
+  JsonSchemas,
+  type JsonSchema,
+} from './openapi-schemas.ts';
 import type { HttpApp, HttpServerOptions } from './server-options.ts';
 
 declare module 'fastify' {

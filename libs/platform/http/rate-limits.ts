@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
-
 import proxyAddr from '@fastify/proxy-addr';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { Fault } from '#libs/kernel/faults.ts';
 import { QueueFull, type FairSemaphore } from '#libs/platform/lifecycle/index.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
 import { tooManyRequests } from './errors.ts';
 import type { HttpServerOptions, RateLimit } from './server-options.ts';
 
@@ -139,4 +139,29 @@ function networkOf(address: string): string {
   const rest = tail === undefined || tail === '' ? [] : tail.split(':');
   const zeros = tail === undefined ? 0 : 8 - groups.length - rest.length;
   return [...groups, ...Array.from({ length: Math.max(0, zeros) }, () => '0'), ...rest].slice(0, 4).join(':');
+}
+
+/** A caller counts as active for this long after its last request. */
+const ACTIVE_MS = 1_000;
+
+/** Whether other organizations than one are sending requests to this process. */
+export class RecentCallers {
+  #last: { readonly organizationId: EntityId; atMs: number } | null = null;
+  /** When the last request of another organization than the last one came. */
+  #otherAtMs = -Infinity;
+
+  note(organizationId: EntityId, nowMs = performance.now()): void {
+    if (this.#last?.organizationId === organizationId) {
+      this.#last.atMs = nowMs;
+      return;
+    }
+    this.#otherAtMs = this.#last?.atMs ?? -Infinity;
+    this.#last = { organizationId, atMs: nowMs };
+  }
+
+  hasOthersThan(organizationId: EntityId, nowMs = performance.now()): boolean {
+    if (this.#last === null) return false;
+    const atMs = this.#last.organizationId === organizationId ? this.#otherAtMs : this.#last.atMs;
+    return nowMs - atMs < ACTIVE_MS;
+  }
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { RecentCallers } from './recent-callers.ts';
+import { RecentCallers } from './rate-limits.ts';
 
 it('knows whether another organization has sent a request within the last second', () => {
   const callers = new RecentCallers();

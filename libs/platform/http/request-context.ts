@@ -10,7 +10,7 @@ import type { IdempotentRun } from './idempotency.ts';
 import type { PastReads } from './past-reads.ts';
 import type { PublicAddress } from './public-address.ts';
 import { positionIn } from './position.ts';
-import type { RecentCallers } from './recent-callers.ts';
+import type { RecentCallers } from './rate-limits.ts';
 import { ifMatchOf } from './replies.ts';
 import type { TokenSigner } from './signed-token.ts';
 

@@ -1,8 +1,7 @@
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { TopicSubscriptions } from '#libs/platform/redis/index.ts';
 
-import { FRAME_FLAG } from './frames.ts';
-import { decodeLiveMessage } from './live-message.ts';
+import { FRAME_FLAG, decodeLiveMessage } from './frames.ts';
 import { entityTopic } from './live.keys.ts';
 
 interface WatchedEntity {

@@ -3,8 +3,7 @@ import { z } from 'zod';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { FunctionLibrary, type RedisClient } from '#libs/platform/redis/index.ts';
 
-import { FRAME_FLAG, type LiveValue, type LiveValues } from './frames.ts';
-import { encodeUserValue, encodeValue } from './live-message.ts';
+import { FRAME_FLAG, type LiveValue, type LiveValues, encodeUserValue, encodeValue } from './frames.ts';
 import { channelTopic, ephemeralKeys } from './live.keys.ts';
 
 interface EphemeralValue {

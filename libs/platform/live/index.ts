@@ -20,9 +20,18 @@ export {
   withoutData,
   representedBy,
   shownActor,
+  type EventContent,
+  type EventDescription,
+  type EventFrame,
+  type LiveValue,
+  type LiveValues,
+  type Represented,
+  decodeLiveMessage,
+  encodeEvent,
+  encodeHead,
+  encodeValue,
+  joinLines,
 } from './frames.ts';
-export type { EventContent, EventDescription, EventFrame, LiveValue, LiveValues, Represented } from './frames.ts';
-export { decodeLiveMessage, encodeEvent, encodeHead, encodeValue, joinLines } from './live-message.ts';
 export { EntityEventStream, EventStream } from './event-stream.ts';
 export type { FramesOptions, FrameSource, LiveSource } from './frame-source.ts';
 export { inOneLine, type LiveFrame } from './live-frame.ts';

@@ -11,7 +11,7 @@ import {
   encodeValue,
   joinLines,
   type LiveItem,
-} from './live-message.ts';
+} from './frames.ts';
 
 const sequence = fc.integer({ min: 1, max: 2 ** 40 }).map((one) => sequenceOf(streamRevision(one - 1)));
 const flags = fc.integer({ min: 0, max: 15 });

@@ -2,8 +2,7 @@ import type { ChannelSequence } from '#libs/kernel/event.ts';
 import { storeUnavailable, StreamGone } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { backoffMs, within } from '#libs/platform/lifecycle/index.ts';
-import { decodeLiveMessage } from './live-message.ts';
-import { FRAME_FLAG } from './frames.ts';
+import { FRAME_FLAG, decodeLiveMessage } from './frames.ts';
 import { entityTopic } from './live.keys.ts';
 import type { TopicSubscription, TopicSubscriptions } from '#libs/platform/redis/index.ts';
 

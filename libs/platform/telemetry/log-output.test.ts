@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { countingLosses, intoFile } from './log-output.ts';
+import { countingLosses, intoFile } from './logger.ts';
 
 /** A disk with space for a number of bytes. */
 function disk(space: number) {

@@ -2,8 +2,7 @@
 export { Connection } from './connection.ts';
 export type { ConnectionOwner } from './connection.ts';
 export { Handshakes, offeredProtocols } from './handshake.ts';
-export { drained } from './socket-writes.ts';
-export { StalledWrites } from './stalled-writes.ts';
+export { drained, StalledWrites } from './socket-writes.ts';
 export { payloadOf, textFrame } from './text-frame.ts';
 export { pathOf, queryOf, refuseUpgrade, Upgrades } from './upgrades.ts';
 export type { UpgradeHandler } from './upgrades.ts';

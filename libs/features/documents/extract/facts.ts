@@ -1,13 +1,12 @@
 import { admitText } from '#libs/kernel/text.ts';
 import type { Content, Extraction, PageSource, PageWithFacts, Link } from './extraction.ts';
-import { FactCollector, cut } from './fact-collector.ts';
+import { FactCollector, cut, addValue, keyOf } from './fact-collector.ts';
 import { addJson } from './json-facts.ts';
 import { markdownBlocks, type MarkdownBlock, type TableRow, plainText, type Line, MARKDOWN_LINK } from './markdown.ts';
 import { readPage } from './page.ts';
 import { addSections, documentKey, type Section } from './section-facts.ts';
 import { addStructuredData } from './structured-facts.ts';
 import { isGeneric, isRemark, comparable } from './generic-headings.ts';
-import { addValue, keyOf } from './value-facts.ts';
 
 /**
  * The facts that a document states in its form: sections, tables, lists, links and structured data. The same content

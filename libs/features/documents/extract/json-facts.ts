@@ -1,9 +1,8 @@
 import type { Content, Json, JsonObject } from './extraction.ts';
-import { cut, type FactCollector } from './fact-collector.ts';
+import { cut, type FactCollector, addValue, keyOf } from './fact-collector.ts';
 import { documentKey } from './section-facts.ts';
 import { splitText } from './split-text.ts';
 import { boundedJson, isObject } from './structured-data.ts';
-import { addValue, keyOf } from './value-facts.ts';
 
 const NAMES = ['name', 'title', 'label', 'id', 'key', 'slug'] as const;
 const MAX_VALUES = 50_000;

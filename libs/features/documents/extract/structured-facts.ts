@@ -1,7 +1,6 @@
 import type { Json, JsonObject, StructuredData } from './extraction.ts';
-import { cut, type FactCollector } from './fact-collector.ts';
+import { cut, type FactCollector, keyOf } from './fact-collector.ts';
 import { isObject } from './structured-data.ts';
-import { keyOf } from './value-facts.ts';
 
 /** Types of schema.org that describe a page itself: what they state is stated of the document. */
 const PAGE_TYPES =

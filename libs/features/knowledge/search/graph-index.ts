@@ -18,7 +18,7 @@ import {
   type PlannedQuestion,
   type SearchResult,
 } from './graph-search.ts';
-import { fused } from './fusion.ts';
+import { fused } from './top-items.ts';
 import { GraphVectors, type MissingVector, type VectorsOptions } from './graph-vectors.ts';
 import { type IndexedEvent, writeEvents } from './event-writer.ts';
 import { Ranker, type Rankings } from './ranking.ts';
@@ -231,8 +231,8 @@ function openGraphFile(path: string): IndexFile {
 }
 
 export interface GraphIndexesOptions extends IndexCacheOptions {
-  /** Null: no vectors. `key` names the model: vectors of another one are in other files. */
-  readonly vectors?: { readonly key: string; readonly minSimilarity: number } | null;
+  /** Null: no vectors. */
+  readonly vectors?: VectorsOptions | null;
 }
 
 /** The open indexes of graphs. Vectors stay when an index is deleted, as they follow from texts. */

@@ -23,7 +23,7 @@ import type {
   Question,
   SearchResult,
 } from './graph-search.ts';
-import { Embeddings, vectorsOf } from './embeddings.ts';
+import { Embeddings, vectorsOf } from './embedder.ts';
 import { searchMeasures, type SearchMeasures, type SearchPlatform } from './search-measures.ts';
 import type { Task } from './thread-messages.ts';
 

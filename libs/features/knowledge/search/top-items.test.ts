@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { fused } from './fusion.ts';
+import { fused } from './top-items.ts';
 
 const columns = { order: Float64Array.from([5, 4, 3, 2, 1]) };
 const ranking = (total: number, ...items: number[]) => ({

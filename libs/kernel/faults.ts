@@ -74,3 +74,8 @@ export class StreamGone extends Fault {
 export class CorruptEventError extends Error {
   override readonly name = 'CorruptEventError';
 }
+
+/** The message of whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

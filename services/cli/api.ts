@@ -3,6 +3,7 @@
  * Parley that runs on the data folder, for commands that use a server; else by the same routes in this process, on the
  * stores of the installation: the operator of the machine needs no key for them, and Parley need not run.
  */
+import { messageOf } from '#libs/kernel/faults.ts';
 import { findRunning } from '#infra/data-folder/index.ts';
 import { ParleyClient, refusalOf } from '#libs/client/src/index.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
@@ -79,7 +80,7 @@ async function withServer(
   if (key === null) throw new CliError('no key could be created');
   await use(key).finally(() =>
     revokeKey(parts, server, id).catch((error: unknown) => {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       parts.tell(`the key ${id} of this command is not revoked, and expires within a day: ${reason}`);
     }),
   );
@@ -130,7 +131,7 @@ export type Reply<T> = Promise<{ readonly data?: T; readonly error?: unknown; re
  */
 export async function dataOf<T>(call: Reply<T>, missing: string): Promise<T> {
   const { data, error, response } = await call.catch((cause: unknown) => {
-    throw new CliError(`Parley cannot be reached: ${cause instanceof Error ? cause.message : String(cause)}`);
+    throw new CliError(`Parley cannot be reached: ${messageOf(cause)}`);
   });
   if (data !== undefined) return data;
   const { message } = refusalOf(response, error);

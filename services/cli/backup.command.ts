@@ -3,6 +3,7 @@ import { dirname, join, relative, resolve, sep } from 'node:path';
 
 import { Command } from 'commander';
 
+import { messageOf } from '#libs/kernel/faults.ts';
 import { copyIdentity, requireDataFolder } from '#infra/data-folder/index.ts';
 import { backUpEventStore, requireReadableLog } from '#infra/embedded-eventstore/index.ts';
 import { parseConfig } from '#libs/platform/config/index.ts';
@@ -102,8 +103,4 @@ async function copying<T>(step: () => Promise<T>, what = 'the log'): Promise<T> 
   } catch (error) {
     throw new CliError(`${what} could not be copied: ${messageOf(error)}`);
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

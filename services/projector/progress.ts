@@ -1,4 +1,4 @@
-import { CorruptEventError } from '#libs/kernel/faults.ts';
+import { CorruptEventError, messageOf } from '#libs/kernel/faults.ts';
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { retry } from '#libs/platform/lifecycle/index.ts';
 import type { HeldPartition } from './checkpoint-writers.ts';
@@ -64,7 +64,7 @@ export class ProgressReport {
   /** Ends the retries at a corrupt event by throwing it. */
   #failed(error: unknown): void {
     const halted = error instanceof CorruptEventError;
-    const problem = error instanceof Error ? error.message : String(error);
+    const problem = messageOf(error);
     this.report({ problem, ...(halted && { phase: 'halted' as const }) });
     this.#onProblem(error, this.#now);
     if (halted) throw error;

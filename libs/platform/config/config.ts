@@ -3,6 +3,7 @@
  * `process.env`.
  */
 import { z } from 'zod';
+import { messageOf } from '#libs/kernel/faults.ts';
 import { conceal } from '#libs/kernel/secrets.ts';
 
 import { eventStoreUrl } from './event-store-url.ts';
@@ -205,7 +206,7 @@ function orConfigError<T>(work: () => T): T {
   try {
     return work();
   } catch (error) {
-    throw new ConfigError([error instanceof Error ? error.message : String(error)]);
+    throw new ConfigError([messageOf(error)]);
   }
 }
 

@@ -6,6 +6,7 @@
 import { readFileSync } from 'node:fs';
 
 import { z } from 'zod';
+import { messageOf } from '#libs/kernel/faults.ts';
 
 export interface EventStoreUrl {
   /** Without credentials, in the form that the official client of EventStoreDB accepts. */
@@ -120,12 +121,9 @@ function requirePem(name: string, value: string, holds: string): void {
   try {
     pem = readFileSync(path, 'utf8');
   } catch (error) {
-    throw new TypeError(
-      `names a ${name} that cannot be read: ${error instanceof Error ? error.message : String(error)}`,
-      {
-        cause: error,
-      },
-    );
+    throw new TypeError(`names a ${name} that cannot be read: ${messageOf(error)}`, {
+      cause: error,
+    });
   }
   if (!pem.includes(`${holds}-----`)) {
     throw new TypeError(`names a ${name} that is no PEM file with a ${holds}: ${JSON.stringify(path)}`);

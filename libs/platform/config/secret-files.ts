@@ -3,6 +3,7 @@
  * counts as the variable's value, without blanks and line breaks around it.
  */
 import { readFileSync, statSync } from 'node:fs';
+import { messageOf } from '#libs/kernel/faults.ts';
 
 /** Of the environment, such as `process.env`. */
 export type Variables = Readonly<Record<string, string | undefined>>;
@@ -47,8 +48,4 @@ function regularFile(path: string) {
   const status = statSync(path);
   if (status.isFile()) return status;
   throw new Error(`${path} is no regular file`);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

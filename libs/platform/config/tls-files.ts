@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext, type ConnectionOptions } from 'node:tls';
 import { z } from 'zod';
-import { pemFile } from './variables.ts';
+import { messageOf } from '#libs/kernel/faults.ts';
 
 /** A PEM file, and its text at the start: the file may be replaced while Parley runs. */
 export interface PemFile {
@@ -20,12 +20,16 @@ export interface TlsFiles {
 /** Names of the three variables. */
 export type TlsFileVariables<Name extends string = string> = Readonly<Record<keyof TlsFiles, Name>>;
 
-/** A variable that names a PEM file. @param holds what the file has to contain, such as `CERTIFICATE` */
+/** A variable that names a PEM file. @param holds the label in the file, such as `CERTIFICATE` */
 export function pemAt(holds: string) {
   return z.string().transform((path, context): PemFile => {
-    const read = pemFile(holds).safeParse(path);
-    if (read.success) return { path, pem: read.data };
-    for (const { message } of read.error.issues) context.addIssue(message);
+    try {
+      const pem = readFileSync(path, 'utf8');
+      if (pem.includes(`${holds}-----`)) return { path, pem };
+      context.addIssue(`must name a PEM file with a ${holds}; ${JSON.stringify(path)} has none`);
+    } catch (error) {
+      context.addIssue(`cannot be read: ${messageOf(error)}`);
+    }
     return z.NEVER;
   });
 }
@@ -57,7 +61,7 @@ export function tlsFilesOf<Name extends string>(
     createSecureContext(pemsOf(files, ({ pem }) => pem));
   } catch (error) {
     const named = [ca, cert, key].filter((name) => values[name] !== undefined);
-    throw new Error(`${named.join(', ')} cannot be used: ${error instanceof Error ? error.message : String(error)}`, {
+    throw new Error(`${named.join(', ')} cannot be used: ${messageOf(error)}`, {
       cause: error,
     });
   }
@@ -84,7 +88,7 @@ export function tlsOptionsOf(
       createSecureContext(pems);
       used = pems;
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       log.warn({ reason }, `${store}: new certificate files cannot be used; the former ones are`);
     }
     return used;

@@ -2,7 +2,6 @@
  * Schemas of the values of environment variables. A message is the end of a sentence that starts with the variable's
  * name. It contains the value unless that may be secret.
  */
-import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { z } from 'zod';
 
@@ -35,20 +34,6 @@ export function oneOf<const Options extends readonly [string, ...string[]]>(opti
 /** `true` or `false` only. */
 export function boolean() {
   return oneOf(['true', 'false']).transform((value) => value === 'true');
-}
-
-/** The path of a PEM file, parsed to its text. @param holds the label in the file, such as `CERTIFICATE` */
-export function pemFile(holds: string) {
-  return z.string().transform((path, context) => {
-    try {
-      const pem = readFileSync(path, 'utf8');
-      if (pem.includes(`${holds}-----`)) return pem;
-      context.addIssue(`must name a PEM file with a ${holds}; ${JSON.stringify(path)} has none`);
-    } catch (error) {
-      context.addIssue(`cannot be read: ${error instanceof Error ? error.message : String(error)}`);
-    }
-    return z.NEVER;
-  });
 }
 
 /** A URL with one of `protocols` (`redis:`). It may contain a password, so the message omits it. */

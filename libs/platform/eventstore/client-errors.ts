@@ -9,7 +9,7 @@ import {
   UnknownError,
   WrongExpectedVersionError,
 } from '@eventstore/db-client';
-import { Fault, outcomeUnknown, storeUnavailable, StreamGone } from '#libs/kernel/faults.ts';
+import { Fault, outcomeUnknown, storeUnavailable, StreamGone, messageOf } from '#libs/kernel/faults.ts';
 
 /** gRPC status codes. */
 const UNAVAILABLE = 14;
@@ -51,7 +51,7 @@ export function appendError(error: unknown): Error {
   const refused =
     error instanceof Error && isCommandError(error) && !isIndefinite(error) && codeOf(error) === undefined;
   // The server refuses the whole stream of batch appends, with the status of the call.
-  if (refused || error instanceof AccessDeniedError || NEVER_SENT.test(textOf(error)))
+  if (refused || error instanceof AccessDeniedError || NEVER_SENT.test(messageOf(error)))
     return storeUnavailable('event store', error);
   if (error instanceof UnknownError) {
     return outcomeUnknown(error, 'The event store reported a failed write, which may still have been stored');
@@ -66,8 +66,4 @@ export function isIndefinite(error: unknown): boolean {
 
 function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined;
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,3 +1,4 @@
+import { messageOf } from '#libs/kernel/faults.ts';
 import type { ConsumerGroups, Delivery, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { backoffMs, type LifecycleLog, pause } from '#libs/platform/lifecycle/index.ts';
 import { TipCache } from '#libs/platform/streams/index.ts';
@@ -223,7 +224,7 @@ export class ReactorRunner {
     const { stream, revision } = held.delivery.event;
     if (isFailure) {
       held.failures += 1;
-      held.lastError = error instanceof Error ? error.message : String(error);
+      held.lastError = messageOf(error);
     }
     if (error !== null) {
       const fields = { err: error, reactor: name, stream, revision, failures: held.failures };

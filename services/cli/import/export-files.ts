@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { openPromise, validateFileName, type Entry, type ZipFile } from 'yauzl';
 
+import { messageOf } from '#libs/kernel/faults.ts';
 import { fileProblem } from '../errors.ts';
 import { BadInput } from './import.model.ts';
 
@@ -76,7 +77,7 @@ const statOf = (path: string): Promise<Stats | null> => stat(path).catch(() => n
  */
 export async function openZip(path: string): Promise<ExportFiles> {
   const zip = await openPromise(path, { lazyEntries: true, autoClose: false }).catch((error: unknown) => {
-    throw new BadInput(`${path} cannot be read as a .zip: ${reasonOf(error)}`);
+    throw new BadInput(`${path} cannot be read as a .zip: ${messageOf(error)}`);
   });
   try {
     const folders = Map.groupBy(await entriesOf(zip, path), ({ folder }) => folder);
@@ -130,7 +131,7 @@ async function entriesOf(zip: ZipFile, path: string): Promise<ExportEntry[]> {
       found.set(name, entry);
     }
   } catch (error) {
-    throw error instanceof BadInput ? error : new BadInput(`${path} is damaged: ${reasonOf(error)}`);
+    throw error instanceof BadInput ? error : new BadInput(`${path} is damaged: ${messageOf(error)}`);
   }
   if (bytes > Math.max(SMALL_BYTES, MAX_RATIO * zip.fileSize)) {
     throw new BadInput(`${path} unpacks to more than ${MAX_RATIO} times its size`);
@@ -186,7 +187,7 @@ export async function conversationFilesOf(files: ExportFiles): Promise<{ name: s
 async function streamOf(zip: ZipFile, entry: Entry) {
   if (entry.isEncrypted()) throw new BadInput('is protected by a password: pack the export without one');
   return zip.openReadStreamPromise(entry).catch((error: unknown) => {
-    throw new BadInput(`cannot be unpacked: ${reasonOf(error)}`);
+    throw new BadInput(`cannot be unpacked: ${messageOf(error)}`);
   });
 }
 
@@ -197,7 +198,7 @@ async function readEntry(zip: ZipFile, entry: Entry): Promise<string> {
     return (await buffer(bytes)).toString();
   } catch (error) {
     // Including: more bytes than the archive's directory states.
-    throw new BadInput(`cannot be unpacked: ${reasonOf(error)}`);
+    throw new BadInput(`cannot be unpacked: ${messageOf(error)}`);
   }
 }
 
@@ -209,8 +210,4 @@ function noExport(path: string): BadInput {
 
 function tooLargeFile(): BadInput {
   return new BadInput(`larger than ${MAX_FILE_BYTES / MIB} MiB`);
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

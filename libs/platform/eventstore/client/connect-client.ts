@@ -1,5 +1,6 @@
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { Channel, type ChannelCredentials, type ChannelOptions } from '@grpc/grpc-js';
+import { messageOf } from '#libs/kernel/faults.ts';
 import { parseEventStoreUrl, type EventStoreUrl } from '#libs/platform/config/index.ts';
 import { method } from './client-guard.ts';
 
@@ -32,7 +33,7 @@ function parsed(url: string): EventStoreUrl {
   try {
     return parseEventStoreUrl(url);
   } catch (error) {
-    throw new Error(`the event store URL ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new Error(`the event store URL ${messageOf(error)}`, { cause: error });
   }
 }
 
@@ -50,7 +51,7 @@ function open(url: string): EventStoreDBClient {
   try {
     return connectedDirectly(EventStoreDBClient.connectionString(url));
   } catch (error) {
-    throw new Error(`the event store URL is not valid: ${error instanceof Error ? error.message : String(error)}`, {
+    throw new Error(`the event store URL is not valid: ${messageOf(error)}`, {
       cause: error,
     });
   }

@@ -12,7 +12,7 @@ import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { replaceFile } from '#libs/platform/files/index.ts';
 import {
   type BackgroundJob,
-  pause,
+  settledWithin,
   startBackgroundJob,
   StartRefusal,
   throwUncaught,
@@ -121,7 +121,7 @@ export async function startBootstrap(context: RoleContext, bootstrapKey: string 
     isFatal: (error) => error instanceof StartRefusal,
     onFatal: throwUncaught,
   });
-  await Promise.race([job.ended, pause(CHECK_WAIT_MS, new AbortController().signal)]);
+  await settledWithin(CHECK_WAIT_MS, job.ended);
   return job;
 }
 

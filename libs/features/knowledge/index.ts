@@ -14,21 +14,8 @@ import { openGraphSearch, searchRoutes } from './search/index.ts';
 export type { EdgeToLearn, FactsToLearn, NodeToLearn } from './facts.ts';
 export { graphEntity } from './graph.read.ts';
 export { requireGraph } from './require-graph.ts';
-export {
-  byShare,
-  cut,
-  isRelevant,
-  isThing,
-  newFindings,
-  seedsOf,
-  withoutRepetitions,
-  type Finding,
-  finding,
-  type Plan,
-  plan,
-  type Source,
-  type Term,
-} from './quotes/findings.ts';
+export { type Finding, finding, type Plan, plan, type Source, type Term } from './quotes/finding.ts';
+export { byShare, cut, isRelevant, isThing, newFindings, seedsOf, withoutRepetitions } from './quotes/findings.ts';
 export { answerOf, excerptsOf, type Quote, quotesOf, saysTheSame, scoreOf } from './quotes/quoting.ts';
 export { quotesFor, Research, type SearchableGraphs } from './quotes/research.ts';
 export { plainTextOf } from './quotes/sentences.ts';

@@ -24,19 +24,8 @@ import { withAddresses } from './media.files.ts';
 import { ofOwnUpload, UPLOADED_TO_CHANNEL } from './media.members.ts';
 import { type MediaItems, mediaSchema } from './media.read.ts';
 import { uploadQuery } from './media.schemas.ts';
-import {
-  fileBody,
-  PART_TYPE,
-  patchHeaders,
-  postHeaders,
-  uploadParams,
-  uploadSchema,
-  otherOffset,
-  quotaExceeded,
-  sendState,
-  sendStateHeaders,
-  tooLarge,
-} from './upload.schemas.ts';
+import { otherOffset, quotaExceeded, sendState, sendStateHeaders, tooLarge } from './upload.replies.ts';
+import { fileBody, PART_TYPE, patchHeaders, postHeaders, uploadParams, uploadSchema } from './upload.schemas.ts';
 import type { UploadQuota } from './upload-quota.ts';
 import {
   MAX_FILE_BYTES,

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { settledWithin } from '#libs/platform/lifecycle/index.ts';
 
 import type { TopicSubscriptions } from '#libs/platform/redis/index.ts';
 import type { Metrics } from '#libs/platform/telemetry/index.ts';
@@ -128,14 +128,12 @@ export class LiveNode {
   }
 
   async #stop(): Promise<void> {
-    const abort = new AbortController();
-    const late = delay(FLUSH_MS, undefined, { signal: abort.signal }).catch(() => undefined);
-    await Promise.race([Promise.allSettled(this.#running), late]);
+    const until = performance.now() + FLUSH_MS;
+    await settledWithin(FLUSH_MS, Promise.allSettled(this.#running));
     this.streams.flush();
     const all = [...this.#subscribers];
     for (const subscriber of all) subscriber.close(CLOSE.restart, subscriber.reasons.stopping);
-    await Promise.race([Promise.all(all.map((subscriber) => subscriber.closed())), late]);
-    abort.abort();
+    await settledWithin(until - performance.now(), Promise.all(all.map((subscriber) => subscriber.closed())));
     for (const subscriber of this.#subscribers) subscriber.destroy();
     clearInterval(this.#clock);
     this.#unsubscribe();

@@ -2,7 +2,8 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
 
 import { stemOf, wordsOf } from '../search/index.ts';
-import { cut, isThing, textOf, type Finding, type Source } from './findings.ts';
+import type { Finding, Source } from './finding.ts';
+import { cut, isThing, textOf } from './findings.ts';
 import { plainTextOf, sentencesOf } from './sentences.ts';
 import type { Terms } from './terms.ts';
 

@@ -2,6 +2,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 
 import type { Graph } from '../graph.ts';
 import type { FactIds, FoundEdge, FoundNode, Question, SearchResult } from '../search/index.ts';
+import type { Finding, Plan, Term } from './finding.ts';
 import {
   byShare,
   cut,
@@ -12,9 +13,6 @@ import {
   questionsOf,
   textOf,
   withoutRepetitions,
-  type Finding,
-  type Plan,
-  type Term,
 } from './findings.ts';
 import { answerOf, excerptsOf, quotesOf } from './quoting.ts';
 import { occurrenceOf, subjectWords, Terms, weightOf } from './terms.ts';

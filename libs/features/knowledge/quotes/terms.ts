@@ -1,6 +1,6 @@
 /* The words that a query asks for, and how much of them a text has. */
 import { allowedTypos, queryWords, stemOf, typosBetween, wordsOf } from '../search/index.ts';
-import type { Term } from './findings.ts';
+import type { Term } from './finding.ts';
 
 /** Words of questions that carry no subject, besides those that search leaves out. */
 const QUESTION_WORDS = new Set(

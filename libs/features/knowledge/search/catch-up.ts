@@ -3,6 +3,7 @@ import { streamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { type EventStore, type StoredEvent, textOf } from '#libs/platform/eventstore/index.ts';
 
+import { SharedCalls, within } from '#libs/platform/lifecycle/index.ts';
 import { type SearchThread, UnusableIndex } from '#libs/platform/textindex/index.ts';
 
 import { GRAPH, graphCodec } from '../graph.ts';
@@ -27,16 +28,10 @@ export interface CatchUpParts {
   onApplied(graphId: EntityId, events: number): void;
 }
 
-interface Runs {
-  readonly running: Promise<void>;
-  /** Starts after the running one, and so sees what was appended after that had read the end. */
-  next: Promise<void> | null;
-}
-
 /** Brings indexes up to the ends of their streams: one run at a time for each graph, shared by the queries that wait. */
 export class CatchUps {
   readonly #parts: CatchUpParts;
-  readonly #runs = new Map<EntityId, Runs>();
+  readonly #runs = new SharedCalls((graphId: EntityId) => this.#run(graphId));
 
   constructor(parts: CatchUpParts) {
     this.#parts = parts;
@@ -47,33 +42,8 @@ export class CatchUps {
    *
    * @throws `Fault` `not_caught_up` after four seconds, `store_unavailable`; CorruptEventError
    */
-  async toEnd(graphId: EntityId): Promise<void> {
-    const timeout = Promise.withResolvers<never>();
-    const timer = setTimeout(() => timeout.reject(beingBuilt()), MAX_WAIT_MS);
-    try {
-      await Promise.race([this.#join(graphId), timeout.promise]);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  #join(graphId: EntityId): Promise<void> {
-    const runs = this.#runs.get(graphId);
-    if (runs === undefined) return this.#start(graphId);
-    const ended = runs.running.catch(() => undefined);
-    runs.next ??= ended.then(() => this.#start(graphId));
-    return runs.next;
-  }
-
-  #start(graphId: EntityId): Promise<void> {
-    const running = this.#run(graphId);
-    const runs: Runs = { running, next: null };
-    this.#runs.set(graphId, runs);
-    const end = (): void => {
-      if (this.#runs.get(graphId) === runs && runs.next === null) this.#runs.delete(graphId);
-    };
-    running.then(end, end);
-    return running;
+  toEnd(graphId: EntityId): Promise<void> {
+    return within(MAX_WAIT_MS, this.#runs.of(graphId), beingBuilt);
   }
 
   async #run(graphId: EntityId): Promise<void> {

@@ -5,7 +5,7 @@ import { parsedJson } from '#libs/kernel/json.ts';
 import { admitText } from '#libs/kernel/text.ts';
 import type { EmbeddingConfig } from '#libs/platform/config/index.ts';
 import { type Fetched, type Fetcher, FetchError, retryAfterMs } from '#libs/platform/fetch/index.ts';
-import { backoffMs } from '#libs/platform/lifecycle/index.ts';
+import { backoffMs, within } from '#libs/platform/lifecycle/index.ts';
 import { sentenceOf } from '#libs/platform/model/index.ts';
 import { queryWords } from '#libs/platform/textindex/index.ts';
 
@@ -103,9 +103,7 @@ export class EmbeddingEndpoint {
       asked = this.#askFor(graphId, text);
       this.#underWay.set(text, asked);
     }
-    const wait = Promise.withResolvers<null>();
-    const timer = setTimeout(() => wait.resolve(null), QUERY_WAIT_MS);
-    return Promise.race([asked, wait.promise]).finally(() => clearTimeout(timer));
+    return within(QUERY_WAIT_MS, asked, () => new Error('no vector in time')).catch(() => null);
   }
 
   async #askFor(graphId: EntityId, text: string): Promise<Float32Array | null> {

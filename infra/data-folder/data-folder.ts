@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs';
 import { access, constants, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { z } from 'zod';
+import { parsedJson } from '#libs/kernel/json.ts';
 import { makeFolder, replaceFile, tryLock, type FolderLock } from '#libs/platform/files/index.ts';
 import { StartRefusal } from '#libs/platform/lifecycle/index.ts';
 
@@ -157,13 +158,13 @@ async function readMarker(path: string): Promise<Marker | undefined> {
   const file = join(path, MARKER);
   const content = await readFile(file, 'utf8').catch(() => undefined);
   if (content === undefined) return undefined;
-  const format = marker.pick({ format: true }).safeParse(parseJson(content));
+  const format = marker.pick({ format: true }).safeParse(parsedJson(content));
   if (format.success && format.data.format > DATA_FORMAT) {
     throw new StartRefusal(
       `the data folder ${path} was written by a newer Parley (format ${format.data.format}, this one knows ${DATA_FORMAT}); use that version`,
     );
   }
-  const parsed = marker.safeParse(parseJson(content));
+  const parsed = marker.safeParse(parsedJson(content));
   if (!parsed.success)
     throw new StartRefusal(`${file} is damaged; restore it from a backup, or choose another DATA_DIR`);
   return parsed.data;
@@ -178,14 +179,6 @@ async function createMarker(path: string): Promise<Marker> {
 /** On disk before anything else is written into the folder. */
 function writeMarker(path: string, content: Marker): Promise<void> {
   return replaceFile(join(path, MARKER), `${JSON.stringify(content, null, 2)}\n`);
-}
-
-function parseJson(content: string): unknown {
-  try {
-    return JSON.parse(content);
-  } catch {
-    return undefined;
-  }
 }
 
 /**

@@ -51,7 +51,7 @@ function pad(text: string, to: number): string {
   return text + ' '.repeat(Math.max(0, to - width(text)));
 }
 
-interface ProgressBar {
+export interface ProgressBar {
   /** @param fraction 0 to 1 */
   update(fraction: number, values: Readonly<Record<string, unknown>>): void;
   stop(): void;

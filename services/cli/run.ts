@@ -69,9 +69,9 @@ const ADMINISTRATION: Readonly<Record<string, () => Promise<CommandOf>>> = {
   tail: async () => (await import('./tail.command.ts')).tailCommand,
 };
 const KNOWLEDGE: typeof ADMINISTRATION = {
-  crawl: async () => (await import('./crawl.command.ts')).crawlCommand,
-  search: async () => (await import('./crawl.command.ts')).searchCommand,
-  report: async () => (await import('./report.command.ts')).reportCommand,
+  crawl: async () => (await import('./knowledge.commands.ts')).crawlCommand,
+  search: async () => (await import('./knowledge.commands.ts')).searchCommand,
+  report: async () => (await import('./knowledge.commands.ts')).reportCommand,
 };
 
 /**

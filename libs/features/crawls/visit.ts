@@ -13,6 +13,7 @@ import {
   shownType,
 } from '#libs/features/documents/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
+import { parsedJson } from '#libs/kernel/json.ts';
 import { type Fetched, type Fetcher, FetchError } from '#libs/platform/fetch/index.ts';
 
 import type { CrawledPage, FoundUrl, Website } from './crawl.ts';
@@ -240,7 +241,7 @@ async function readContent(
     case 'application/pdf':
       return file(type);
     case 'application/json':
-      return file(isJson(body) ? type : 'text/plain');
+      return file(parsedJson(new TextDecoder().decode(body)) === undefined ? 'text/plain' : type);
     default:
       return null;
   }
@@ -294,14 +295,5 @@ function decoded(name: string): string {
   } catch {
     // Bytes of another encoding than UTF-8.
     return name;
-  }
-}
-
-function isJson(body: Uint8Array): boolean {
-  try {
-    JSON.parse(new TextDecoder().decode(body));
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -1,7 +1,7 @@
 /** The variables for Kafka, their dependencies, and the configuration that results. */
 import { z } from 'zod';
 import { pemAt, tlsFileProblems, tlsFilesOf } from './tls-files.ts';
-import { address, boolean, integer, listOf, oneOf } from './variables.ts';
+import { address, boolean, incompleteSet, integer, listOf, oneOf } from './variables.ts';
 
 const MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'] as const;
 
@@ -63,10 +63,7 @@ export function kafkaProblems(given: Readonly<Record<string, string>>): string[]
     problems.push('KAFKA_BROKERS needs PARLEY_TOKEN_SECRET as well, which signs what is sent to them');
   }
   problems.push(...tlsFileProblems(TLS_FILES, given, given['KAFKA_TLS'] === 'true' ? null : 'KAFKA_TLS=true'));
-  const [there, missing] = [SASL.filter(isSet), SASL.filter((name) => !isSet(name))];
-  if (there.length > 0 && missing.length > 0) {
-    problems.push(`${there.join(', ')} ${there.length === 1 ? 'needs' : 'need'} ${missing.join(' and ')} as well`);
-  }
+  problems.push(...incompleteSet(given, SASL));
   return problems;
 }
 

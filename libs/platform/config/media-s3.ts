@@ -1,7 +1,7 @@
 /** The variables for a store of files that speaks S3. */
 import { z } from 'zod';
 
-import { boolean, url } from './variables.ts';
+import { boolean, incompleteSet, url } from './variables.ts';
 
 const KEY_PREFIX = /^[\w.-]+(\/[\w.-]+)*$/;
 /** Proxies and clients resolve these in paths. */
@@ -56,8 +56,8 @@ export function mediaS3Problems(given: Readonly<Record<string, string>>): string
   const isSet = (name: string): boolean => given[name] !== undefined;
   const first = NEEDS_BUCKET.find(isSet);
   if (first !== undefined && !isSet('MEDIA_S3_BUCKET')) return [`${first} needs MEDIA_S3_BUCKET as well`];
-  const [there, missing] = [PAIR.filter(isSet), PAIR.filter((name) => !isSet(name))];
-  if (there.length === 1) return [`${there[0]} needs ${missing[0]} as well`];
+  const incomplete = incompleteSet(given, PAIR);
+  if (incomplete.length > 0) return incomplete;
   return hasBucket(given['MEDIA_S3_ENDPOINT'] ?? '', given['MEDIA_S3_BUCKET'] ?? '')
     ? ['MEDIA_S3_ENDPOINT must not contain the bucket: MEDIA_S3_BUCKET is added to it']
     : [];

@@ -3,7 +3,7 @@
  * dependencies, and the configuration that results.
  */
 import { z } from 'zod';
-import { decimal, endpointProblems, integer, webUrl } from './variables.ts';
+import { decimal, endpointProblems, incompleteSet, integer, webUrl } from './variables.ts';
 
 export const modelVariables = {
   MODEL_BASE_URL: webUrl()
@@ -47,10 +47,9 @@ export const modelVariables = {
 export function modelProblems(given: Readonly<Record<string, string>>): string[] {
   const prices = ['MODEL_PRICE_INPUT', 'MODEL_PRICE_OUTPUT'];
   const others = ['MODEL_API_KEY', 'MODEL_NAME', ...prices];
-  const missing = prices.filter((name) => given[name] === undefined);
   return [
     ...endpointProblems(given, { url: 'MODEL_BASE_URL', model: 'MODEL_NAME', others }),
-    ...(missing.length === 1 ? [`${prices.find((name) => !missing.includes(name))} needs ${missing[0]} as well`] : []),
+    ...incompleteSet(given, prices),
   ];
 }
 

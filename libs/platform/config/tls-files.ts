@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createSecureContext, type ConnectionOptions } from 'node:tls';
 import { z } from 'zod';
 import { messageOf } from '#libs/kernel/faults.ts';
+import { incompleteSet } from './variables.ts';
 
 /** A PEM file, and its text at the start: the file may be replaced while Parley runs. */
 export interface PemFile {
@@ -46,9 +47,7 @@ export function tlsFileProblems(
   if (files.length > 0 && condition !== null) {
     problems.push(`${files.join(', ')} ${files.length === 1 ? 'needs' : 'need'} ${condition}`);
   }
-  if (isSet(cert) !== isSet(key))
-    problems.push(isSet(cert) ? `${cert} needs ${key} as well` : `${key} needs ${cert} as well`);
-  return problems;
+  return [...problems, ...incompleteSet(given, [cert, key])];
 }
 
 /** @throws Error for files that do not match each other, which names their variables */

@@ -136,6 +136,14 @@ export function network() {
   );
 }
 
+/** Variables that are set together or not at all. @param given variables that are set */
+export function incompleteSet(given: Readonly<Record<string, string>>, names: readonly string[]): string[] {
+  const there = names.filter((name) => given[name] !== undefined);
+  const missing = names.filter((name) => given[name] === undefined);
+  if (there.length === 0 || missing.length === 0) return [];
+  return [`${there.join(', ')} ${there.length === 1 ? 'needs' : 'need'} ${missing.join(' and ')} as well`];
+}
+
 /** The URL of an endpoint needs a model; the others, the model among them, need the URL. @param given variables that are set */
 export function endpointProblems(
   given: Readonly<Record<string, string>>,

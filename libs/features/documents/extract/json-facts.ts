@@ -1,3 +1,4 @@
+import { parsedJson } from '#libs/kernel/json.ts';
 import type { Content, Json, JsonObject } from './extraction.ts';
 import { cut, type FactCollector, addValue, keyOf } from './fact-collector.ts';
 import { documentKey } from './section-facts.ts';
@@ -19,12 +20,8 @@ const MAX_MISSES = 20;
  * @returns false: the text is not JSON
  */
 export function addJson(facts: FactCollector, content: Content): boolean {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(content.text.replace(/^\uFEFF/, ''));
-  } catch {
-    return false;
-  }
+  const parsed = parsedJson(content.text.replace(/^\uFEFF/, ''));
+  if (parsed === undefined) return false;
   const budget = { values: MAX_VALUES, items: MAX_ITEMS, depth: MAX_DEPTH };
   const value = boundedJson(parsed, budget) ?? null;
   if (budget.values < 0) facts.markTruncated();

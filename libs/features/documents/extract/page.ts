@@ -1,3 +1,4 @@
+import { parsedJson } from '#libs/kernel/json.ts';
 import { admitText } from '#libs/kernel/text.ts';
 import { type Block, BODY_REGION, joinBlocks, type Region } from './blocks.ts';
 import { decodeText } from './charset.ts';
@@ -117,11 +118,7 @@ function dataOf(script: string): unknown {
     start !== -1 && /^\s*(?:(?:window|self|var|let|const)[\w\s.[\]"']{0,100}=\s*)?$/.test(script.slice(0, start));
   if (!isData) return undefined;
   const end = Math.max(script.lastIndexOf('}'), script.lastIndexOf(']'));
-  try {
-    return JSON.parse(script.slice(start, end + 1)) as unknown;
-  } catch {
-    return undefined;
-  }
+  return parsedJson(script.slice(start, end + 1));
 }
 
 function collect(value: unknown, texts: Texts, depth: number): void {

@@ -1,3 +1,4 @@
+import { parsedJson } from '#libs/kernel/json.ts';
 import { admitText } from '#libs/kernel/text.ts';
 
 import type { Attributes } from './html-node.ts';
@@ -46,17 +47,9 @@ export function boundedJson(value: unknown, budget: Budget, depth = 0): Json | u
 
 /** @returns the objects of a script with JSON-LD; arrays and `@graph` are flattened; what is not JSON is left out */
 export function readJsonLd(script: string, budget: Budget): JsonObject[] {
-  const parsed = parseJson(script) ?? parseJson(withoutWrapping(script));
+  const parsed = parsedJson(script) ?? parsedJson(withoutWrapping(script));
   const bounded = parsed === undefined ? undefined : boundedJson(parsed, budget);
   return bounded === undefined ? [] : objectsOf(bounded);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }
 
 /**

@@ -7,9 +7,10 @@ import { dataOf, withApi } from './api.ts';
 import { printOne, type CliParts, type OutputOptions } from './command-context.ts';
 import { CliError } from './errors.ts';
 import { shortName } from './import/import.model.ts';
-import { cell, json, progressBar } from './output.ts';
+import { cell, json, progressBar, type ProgressBar } from './output.ts';
 
 type Crawl = components['schemas']['Crawl'];
+type Report = components['schemas']['Report'];
 
 interface CrawlOptions extends OutputOptions {
   readonly graph: string;
@@ -17,8 +18,12 @@ interface CrawlOptions extends OutputOptions {
   readonly pages: string;
 }
 
+interface ReportOptions extends OutputOptions {
+  readonly graph?: string;
+}
+
 const POLL_MS = 200;
-const HAS_ENDED = /^(Completed|Cancelled|Failed)/;
+const HAS_ENDED = /^(Completed|Ready|Cancelled|Failed)/;
 
 export function crawlCommand(parts: CliParts): Command {
   return new Command('crawl')
@@ -41,6 +46,15 @@ export function searchCommand(parts: CliParts): Command {
     .action((graph: string, words: string[], options: OutputOptions & { readonly limit: string }) =>
       search(parts, graph, words, options),
     );
+}
+
+export function reportCommand(parts: CliParts): Command {
+  return new Command('report')
+    .description('Write a report on a question from knowledge graphs: Markdown with its sources')
+    .argument('<query...>', 'what to research')
+    .option('-g, --graph <name>', 'name or id of the knowledge graph; default: the newest graphs')
+    .option('--json', 'print JSON')
+    .action((words: string[], options: ReportOptions) => report(parts, words.join(' '), options));
 }
 
 async function crawl(parts: CliParts, url: string, options: CrawlOptions): Promise<void> {
@@ -110,7 +124,7 @@ function line(text: string): string {
 }
 
 /** @returns the id of the graph with the id or the name, the newest of several; null if there is none */
-export async function graphOf(rest: RestClient, name: string): Promise<string | null> {
+async function graphOf(rest: RestClient, name: string): Promise<string | null> {
   const list = await dataOf(
     rest.GET('/api/v1/knowledge', { params: { query: { name, size: 1 } } }),
     'there are no graphs',
@@ -128,14 +142,50 @@ async function newGraph(rest: RestClient, name: string): Promise<string> {
 
 async function untilEnded({ terminal }: CliParts, rest: RestClient, id: string): Promise<Crawl> {
   const bar = progressBar(terminal, 'crawling  {bar} {status}', { status: 'Queued' });
-  try {
-    for (;;) {
-      const crawl = await dataOf(rest.GET('/api/v1/crawls/{id}', { params: { path: { id } } }), 'the crawl is gone');
+  const params = { path: { id } };
+  return polled(
+    bar,
+    () => dataOf(rest.GET('/api/v1/crawls/{id}', { params }), 'the crawl is gone'),
+    (crawl) => {
       const { pages, pending } = crawl.crawl_stats;
       const hasEnded = HAS_ENDED.test(crawl.status ?? '');
       const planned = Math.max(1, Math.min(crawl.max_pages, pages + pending));
       bar.update(hasEnded ? 1 : pages / planned, { status: crawl.status });
-      if (hasEnded) return crawl;
+      return hasEnded;
+    },
+  );
+}
+
+/** Waits until the facts of all documents of the crawl are learnt, or cannot be. */
+async function untilIngested({ terminal }: CliParts, rest: RestClient, { crawled_urls }: Crawl) {
+  const waiting = [...new Set(crawled_urls.flatMap(({ document_id }) => document_id ?? []))];
+  const documents = waiting.length;
+  const bar = progressBar(terminal, 'learning  {bar} {settled} of {documents} documents', { settled: 0, documents });
+  const counts = { ready: 0, not_learnt: 0 };
+  const statusOf = async (id = '') =>
+    (await dataOf(rest.GET('/api/v1/documents/{id}', { params: { path: { id } } }), 'a document is gone')).status ?? '';
+  await polled(
+    bar,
+    async () => {
+      for (; waiting.length > 0; waiting.pop()) {
+        const status = await statusOf(waiting.at(-1));
+        if (!HAS_ENDED.test(status)) return;
+        counts[status === 'Ready' ? 'ready' : 'not_learnt'] += 1;
+        const settled = documents - waiting.length + 1;
+        bar.update(settled / documents, { settled, documents });
+      }
+    },
+    () => waiting.length === 0,
+  );
+  return counts;
+}
+
+/** Reads again and again until `isLast`. */
+async function polled<T>(bar: ProgressBar, read: () => Promise<T>, isLast: (found: T) => boolean): Promise<T> {
+  try {
+    for (;;) {
+      const found = await read();
+      if (isLast(found)) return found;
       await pause(POLL_MS);
     }
   } finally {
@@ -143,32 +193,36 @@ async function untilEnded({ terminal }: CliParts, rest: RestClient, id: string):
   }
 }
 
-/** Waits until the facts of all documents of the crawl are learnt, or cannot be. */
-async function untilIngested({ terminal }: CliParts, rest: RestClient, { crawled_urls }: Crawl) {
-  const ids = new Set(crawled_urls.flatMap(({ document_id }) => document_id ?? []));
-  const bar = progressBar(terminal, 'learning  {bar} {settled} of {documents} documents', {
-    settled: 0,
-    documents: ids.size,
-  });
-  const counts = { ready: 0, not_learnt: 0 };
-  try {
-    for (const id of ids) {
-      for (;;) {
-        const params = { path: { id } };
-        const { status } = await dataOf(rest.GET('/api/v1/documents/{id}', { params }), 'a document is gone');
-        if (status === 'Ready') counts.ready += 1;
-        else if (status?.startsWith('Failed') === true) counts.not_learnt += 1;
-        else {
-          await pause(POLL_MS);
-          continue;
-        }
-        break;
-      }
-      const settled = counts.ready + counts.not_learnt;
-      bar.update(settled / ids.size, { settled, documents: ids.size });
-    }
-    return counts;
-  } finally {
-    bar.stop();
-  }
+async function report(parts: CliParts, query: string, { graph: name, json: isJson }: ReportOptions): Promise<void> {
+  const work = async ({ rest }: { readonly rest: RestClient }): Promise<void> => {
+    const graph = name === undefined ? null : await graphOf(rest, name);
+    if (name !== undefined && graph === null) throw new CliError(`there is no knowledge graph ${name}`);
+    const body = { query, knowledge_graph: graph };
+    const { id } = await dataOf(rest.POST('/api/v1/reports', { body }), 'there are no reports');
+    const ended = await untilWritten(parts, rest, id);
+    if (ended.status !== 'Ready') throw new CliError(ended.status ?? 'The report has no status');
+    parts.print(isJson === true ? json(ended) : shown(ended.results));
+  };
+  await withApi(parts, work, { server: { command: 'report', scopes: ['read', 'write'], otherwise: 'work' } });
+}
+
+function untilWritten({ terminal }: CliParts, rest: RestClient, id: string): Promise<Report> {
+  const format = 'researching  {bar} {searched} of {questions} questions, {findings} findings';
+  const bar = progressBar(terminal, format, { searched: 0, questions: 0, findings: 0 });
+  const params = { path: { id } };
+  return polled(
+    bar,
+    () => dataOf(rest.GET('/api/v1/reports/{id}', { params }), 'the report is gone'),
+    ({ status, progress }) => {
+      const hasEnded = HAS_ENDED.test(status ?? '');
+      // Edges are followed after the last question.
+      bar.update(hasEnded ? 1 : progress.searched / (progress.questions + 1), progress);
+      return hasEnded;
+    },
+  );
+}
+
+/** Documents must not control the terminal. */
+function shown(markdown: string): string {
+  return markdown.replaceAll(/[^\P{Cc}\n]/gu, '\u{FFFD}');
 }

@@ -14,7 +14,7 @@ await tellErrors(async () => {
 
 /** Asks the pinned Node: an older one that runs this script cannot import TypeScript. */
 function startOf(node) {
-  const file = pathToFileURL(join(root, 'libs/platform/config/node-flags.ts'));
+  const file = pathToFileURL(join(root, 'libs/platform/config/memory.ts'));
   const code = `import { nodeStart } from '${file}'; console.log(JSON.stringify(nodeStart(process.env)));`;
   return JSON.parse(spawnSync(node, ['--input-type=module', '--eval', code], { encoding: 'utf8' }).stdout);
 }

@@ -2,7 +2,7 @@
 /** The command `parley`: runs and administers Parley. */
 import { join } from 'node:path';
 
-import { nodeStart } from '#libs/platform/config/node-flags.ts';
+import { nodeStart } from '#libs/platform/config/memory.ts';
 import { oldNodeRefusal } from '#services/node-version.ts';
 import { ROLE_NAMES } from '#services/roles.ts';
 

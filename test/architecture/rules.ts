@@ -87,7 +87,7 @@ function platformLayerOf(directory: string): number {
 const ENTERED_BY_INDEX = new Set<Place['layer']>(['platform', 'feature', 'infra', 'client']);
 
 /** Imported by `services/cli/main.ts`, which must not load the libraries of the other commands. */
-const WITHOUT_IMPORTS = new Set(['libs/platform/config/node-flags.ts']);
+const WITHOUT_IMPORTS = new Set(['libs/platform/config/memory.ts']);
 
 /** Directories of the platform, features, parts of the infrastructure and the client are entered by their `index.ts`. */
 export const directoriesAreEnteredByTheirIndex: Rule = (tree) =>

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { DEFAULT_NODE_FLAGS } from '#libs/platform/config/node-flags.ts';
+import { DEFAULT_NODE_FLAGS } from '#libs/platform/config/memory.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import { nodeStart } from '#libs/platform/config/node-flags.ts';
+import { nodeStart } from '#libs/platform/config/memory.ts';
 import { DocumentsApi } from '#test/support/documents-api.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { HOSTILE_FILES, nestedPdfBomb, SAMPLE_FILES } from '#test/support/media-files.ts';

@@ -2,7 +2,7 @@
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EmbeddingConfig } from '#libs/platform/config/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
+import { type HttpApp, invalid } from '#libs/platform/http/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
 import type { FactsToLearn } from './facts.ts';
@@ -13,7 +13,6 @@ import { openGraphSearch, searchRoutes } from './search/index.ts';
 
 export type { EdgeToLearn, FactsToLearn, NodeToLearn } from './facts.ts';
 export { graphEntity } from './graph.read.ts';
-export { requireGraph } from './require-graph.ts';
 export { type Finding, finding, type Plan, plan, type Source, type Term } from './quotes/finding.ts';
 export { byShare, cut, isRelevant, isThing, newFindings, seedsOf, withoutRepetitions } from './quotes/findings.ts';
 export { answerOf, excerptsOf, type Quote, quotesOf, saysTheSame, scoreOf } from './quotes/quoting.ts';
@@ -64,4 +63,19 @@ export function openKnowledge(
       searchRoutes(app, knowledge.search);
     },
   };
+}
+
+/**
+ * Checks the `knowledge_graph` of a request; null names none.
+ *
+ * @throws ValidationFailure 422 for a graph that the organization does not have
+ */
+export async function requireGraph(
+  knowledge: Pick<Knowledge, 'graph'>,
+  organizationId: EntityId,
+  id: EntityId | null,
+  place: 'body' | 'query' = 'body',
+): Promise<void> {
+  if (id === null || (await knowledge.graph(organizationId, id)) !== null) return;
+  throw invalid([place, 'knowledge_graph'], 'there is no such knowledge graph', id);
 }

@@ -17,7 +17,7 @@ import {
   embeddingProblems,
   embeddingVariables,
 } from './model.ts';
-import { DEFAULT_NODE_FLAGS } from './node-flags.ts';
+import { DEFAULT_NODE_FLAGS } from './memory.ts';
 import { featureLimitsOf, featureLimitVariables } from './feature-limits.ts';
 import { givenOrInFile, valueOf, type Variables } from './secret-files.ts';
 import { tracingConfigOf, tracingVariables } from './tracing.ts';

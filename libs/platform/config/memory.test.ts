@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { bodyMemory, redisMemory, withinMemory } from './memory.ts';
-import { DEFAULT_NODE_FLAGS, nodeStart } from './node-flags.ts';
+import { bodyMemory, redisMemory, withinMemory, DEFAULT_NODE_FLAGS, nodeStart } from './memory.ts';
 
 const MIB = 1024 ** 2;
 

@@ -6,15 +6,20 @@ import {
   type StreamEvent,
   type StreamRevision,
   streamRevision,
+  type EventMetadata,
 } from '#libs/kernel/event.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { type EntityId, eventIdOf } from '#libs/kernel/ids.ts';
 import {
   type EventCodec,
   type EventStore,
   type ReadStreamOptions,
   type StoredEvent,
   textOf,
+  encodeMetadata,
+  type EventToAppend,
+  type StoreClock,
 } from '#libs/platform/eventstore/index.ts';
+import { Fault } from '#libs/kernel/faults.ts';
 
 /** How the streams of one category are read: a projection is one, and so is what a reactor calls a process. */
 export interface StreamType<State, E extends DomainEvent> {
@@ -128,4 +133,58 @@ export function streamName(category: string, id: EntityId): string {
 export function parseStreamName(stream: string): { readonly category: string; readonly id: EntityId } {
   const dash = stream.indexOf('-');
   return { category: stream.slice(0, dash), id: stream.slice(dash + 1) };
+}
+
+type Appended = EventToAppend & { readonly revision: StreamRevision };
+
+/**
+ * Appends at exactly the expected revision, and measures this process's clock. An append without an answer is sent once
+ * more: the ids are the same at the same expected revision, so the store acknowledges it again if the first one was
+ * written.
+ *
+ * @returns false on a conflict
+ * @throws `Fault` of `EventStore.append`
+ */
+export async function appendExactly(
+  { store, clock }: { readonly store: EventStore; readonly clock: StoreClock },
+  stream: string,
+  expected: StreamRevision,
+  events: readonly Appended[],
+): Promise<boolean> {
+  const [first] = events;
+  if (first === undefined) return true;
+  const sentAtMs = Date.now();
+  const append = async () => (await store.append(stream, expected, events)).kind === 'appended';
+  try {
+    const isAppended = await append();
+    if (isAppended) void clock.measure(stream, first, sentAtMs);
+    return isAppended;
+  } catch (unknown) {
+    if (!(unknown instanceof Fault) || unknown.code !== 'outcome_unknown') throw unknown;
+    return await append().catch((error: unknown) => {
+      // A fault of the second append does not tell whether the first one was written.
+      throw error instanceof Fault ? unknown : error;
+    });
+  }
+}
+
+/**
+ * Events with their revisions and ids, and with their data and metadata as encoded for storage.
+ *
+ * @param at.source what the ids are derived from
+ * @throws TypeError for events that do not fit their schema
+ */
+export function eventsToAppend<E extends DomainEvent>(
+  codec: EventCodec<E>,
+  events: readonly E[],
+  at: { readonly after: StreamRevision; readonly source: EntityId; readonly metadata: EventMetadata },
+): StreamEvent<E>[] {
+  const metadata = encodeMetadata(at.metadata);
+  return events.map((event, index) => ({
+    ...event,
+    data: codec.encode(event),
+    id: eventIdOf(at.source, index),
+    revision: streamRevision(at.after + 1 + index),
+    metadata,
+  }));
 }

@@ -1,5 +1,4 @@
 /** Streams of one entity or process each: folded, appended to at an exact revision, and kept in memory between commands. */
-export { appendExactly, eventsToAppend } from './append-exactly.ts';
 export {
   emptyTip,
   foldStream,
@@ -11,5 +10,7 @@ export {
   streamName,
   type StreamType,
   type Tip,
+  appendExactly,
+  eventsToAppend,
 } from './fold-stream.ts';
 export { TipCache, ByteCache } from './tip-cache.ts';

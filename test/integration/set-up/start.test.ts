@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { findRunning } from '#infra/data-folder/index.ts';
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { redisProcessesIn } from '#infra/private-redis/orphans.ts';
-import { nodeStart } from '#libs/platform/config/node-flags.ts';
+import { nodeStart } from '#libs/platform/config/memory.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { IN_CAMPAIGN } from '#test/support/rounds.ts';
 import { memoryGroup, type MemoryGroup } from '#test/support/memory-group.ts';

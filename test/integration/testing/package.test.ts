@@ -125,7 +125,7 @@ describe('the packed Parley', GENEROUS, () => {
     const code = await readFile(command, 'utf8');
     expect([...code.matchAll(/^import .*'(.*)';$/gm)].map(([, name]) => name)).toEqual([
       'node:path',
-      '../../libs/platform/config/node-flags.js',
+      '../../libs/platform/config/memory.js',
       '../node-version.js',
       '../roles.js',
     ]);

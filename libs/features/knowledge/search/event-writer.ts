@@ -13,7 +13,7 @@ import type { FactsLearned, GraphEvent } from '../graph.ts';
 
 import { EDGE, type Kind, NODE } from './columns.ts';
 import { embeddedText, textKey } from './embedded-text.ts';
-import { counted, FIELDS } from './fields.ts';
+import { counted, FIELDS } from './fact-scores.ts';
 import { recordEndings } from './edge-endings.ts';
 import { descriptionAt, type GraphDescription } from './records.ts';
 

@@ -7,7 +7,6 @@ import {
   visitPostings,
 } from '#libs/platform/textindex/index.ts';
 import { type Columns, EDGE, type Kind, NODE } from './columns.ts';
-import { countInName, countInPassage, countInSummary } from './fields.ts';
 
 /** Weight of an occurrence, by field. */
 const IN_NAME = 8;
@@ -252,3 +251,15 @@ function count(columns: Columns, revision: number): TextTotals {
   });
   return { kinds: [totalsOf(NODE), totalsOf(EDGE)], documents: { count: documents, words, wordsOf } };
 }
+
+/** Fields of a fact, and where their counts are in a byte: 2 bits for names and summaries, 4 for passages. */
+export const FIELDS = { name: { shift: 0, max: 3 }, summary: { shift: 2, max: 3 }, passage: { shift: 4, max: 15 } };
+
+/** Counts another occurrence of a term in a field. */
+export function counted(counts: number, { shift, max }: (typeof FIELDS)['name']): number {
+  return ((counts >> shift) & max) === max ? counts : counts + (1 << shift);
+}
+
+const countInName = (counts: number): number => counts & 3;
+const countInSummary = (counts: number): number => (counts >> 2) & 3;
+const countInPassage = (counts: number): number => counts >> 4;

@@ -7,19 +7,21 @@ import { readdir, readFile, readlink, realpath } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
+const GRACE_MS = 5_000;
+
 /**
  * Ends every Redis whose working folder is `dataDir`. The caller must hold the lock of the data folder.
  *
  * @returns the ids of the ended processes
  */
-export async function endOrphans(dataDir: string, graceMs = 5_000): Promise<readonly number[]> {
+export async function endOrphans(dataDir: string): Promise<readonly number[]> {
   const folder = await realpath(dataDir);
   const orphans = await redisProcessesIn(folder);
   for (const pid of orphans) {
     signal(pid, 'SIGCONT');
     signal(pid, 'SIGTERM');
   }
-  const deadline = Date.now() + graceMs;
+  const deadline = Date.now() + GRACE_MS;
   for (let left = orphans; left.length > 0; left = await redisProcessesIn(folder)) {
     if (Date.now() > deadline) for (const pid of left) signal(pid, 'SIGKILL');
     await delay(20);

@@ -1,10 +1,11 @@
 import { connect } from 'node:net';
 
+const TIMEOUT_MS = 1_000;
+
 export interface RedisAddress {
   /** On the loopback interface. */
   readonly port: number;
   readonly password?: string;
-  readonly timeoutMs?: number;
 }
 
 /** @returns true if Redis answers PONG: it has loaded its data, and the password is right */
@@ -17,7 +18,7 @@ export async function pingRedis(address: RedisAddress): Promise<boolean> {
  *
  * @returns the first line of its reply, which begins with `-` for an error; null if Redis does not answer
  */
-export function askRedis({ port, password, timeoutMs = 1_000 }: RedisAddress, command: string): Promise<string | null> {
+export function askRedis({ port, password }: RedisAddress, command: string): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connect({ host: '127.0.0.1', port });
     const awaited = password === undefined ? 1 : 2;
@@ -26,7 +27,7 @@ export function askRedis({ port, password, timeoutMs = 1_000 }: RedisAddress, co
       socket.destroy();
       resolve(reply);
     };
-    socket.setTimeout(timeoutMs, () => settle(null));
+    socket.setTimeout(TIMEOUT_MS, () => settle(null));
     socket.once('error', () => settle(null));
     socket.once('close', () => settle(null));
     socket.once('connect', () => socket.write(`${password === undefined ? '' : `AUTH ${password}\r\n`}${command}\r\n`));

@@ -6,6 +6,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { pingRedis } from './ping.ts';
 
+const GRACE_MS = 5_000;
 /** Signals of a crash. */
 const CRASHES = new Set<NodeJS.Signals | null>(['SIGSEGV', 'SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL']);
 
@@ -32,8 +33,8 @@ export interface RedisProcess {
   /** Resolves when the process has ended; never rejects. */
   readonly exited: Promise<void>;
   kill(signal: NodeJS.Signals): void;
-  /** Ends Redis with SIGTERM, which saves its data, and after `graceMs` with SIGKILL. Default 5,000. */
-  stop(graceMs?: number): Promise<void>;
+  /** Ends Redis with SIGTERM, which saves its data, and after five seconds with SIGKILL. */
+  stop(): Promise<void>;
 }
 
 /**
@@ -90,11 +91,11 @@ export async function startRedisProcess(options: RedisProcessOptions): Promise<R
     url: `redis://${password === undefined ? '' : `:${password}@`}127.0.0.1:${port}`,
     exited,
     kill: (signal) => void child.kill(signal),
-    async stop(graceMs = 5_000) {
+    async stop() {
       child.kill('SIGTERM');
       // A paused process (SIGSTOP) handles SIGTERM only after it continues.
       child.kill('SIGCONT');
-      const force = setTimeout(() => child.kill('SIGKILL'), graceMs);
+      const force = setTimeout(() => child.kill('SIGKILL'), GRACE_MS);
       await exited;
       clearTimeout(force);
     },

@@ -20,12 +20,12 @@ export function refusalIn(status: number, contentType: string, body: string): Re
 }
 
 /** `: “…”` behind a sentence; empty for no words. @param secret replaced where the server repeats it */
-export function quoted(words: string | null, secret: string | null, max = MAX_WORDS): string {
+export function quoted(words: string | null, secret: string | null): string {
   const line = (secret === null ? (words ?? '') : (words ?? '').replaceAll(secret, '…'))
     .replaceAll(/[\p{Cc}\s]+/gu, ' ')
     .trim();
   if (line === '') return '';
-  return `: “${line.length > max ? `${admitText(line, max)}…` : admitText(line)}”`;
+  return `: “${line.length > MAX_WORDS ? `${admitText(line, MAX_WORDS)}…` : admitText(line)}”`;
 }
 
 /** The sentence for a status of HTTP. @param challenge the header `WWW-Authenticate` */

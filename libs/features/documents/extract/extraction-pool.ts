@@ -32,7 +32,7 @@ export class ExtractionPool {
   readonly #pool: BoundedPool<unknown, unknown>;
   readonly #memoryMib: number;
 
-  constructor({ memoryMib = MEMORY_MIB, heapMib = HEAP_MIB }: { memoryMib?: number; heapMib?: number } = {}) {
+  constructor({ memoryMib = MEMORY_MIB }: { memoryMib?: number } = {}) {
     this.#memoryMib = memoryMib;
     this.#pool = new BoundedPool({
       script: new URL('./extract.process.ts', import.meta.url),
@@ -42,7 +42,7 @@ export class ExtractionPool {
       tasksAtOnce: 1,
       timeoutMs: TIMEOUT_MS,
       maxMemoryBytes: memoryMib * 1024 * 1024,
-      maxHeapMib: heapMib,
+      maxHeapMib: HEAP_MIB,
       semiSpaceMib: 16,
     });
   }

@@ -47,7 +47,6 @@ export interface ThreadedGraphSearchOptions extends SearchPlatform {
   readonly folder: string;
   /** Default: as many as help, at most two. */
   readonly threads?: number;
-  readonly maxOpen?: number;
   /** How long a question waits for its turn. Default: 4,000. */
   readonly maxWaitMs?: number;
   /** Null: words alone are compared. */
@@ -64,12 +63,12 @@ export class ThreadedGraphSearch implements GraphSearch {
   readonly #embeddings: Embeddings | null;
 
   constructor(parts: ThreadedGraphSearchOptions) {
-    const { store, folder, metrics, log, threads = usefulThreads(), maxOpen = MAX_OPEN, embedding = null } = parts;
+    const { store, folder, metrics, log, threads = usefulThreads(), embedding = null } = parts;
     const { maxWaitMs = MAX_WAIT_MS } = parts;
     this.#maxWaitMs = maxWaitMs;
     const options = {
       folder,
-      maxOpen: Math.max(1, Math.floor(maxOpen / threads)),
+      maxOpen: Math.max(1, Math.floor(MAX_OPEN / threads)),
       maxBytes: MAX_BYTES / threads,
       vectors: embedding && vectorsOf(embedding),
     };

@@ -1,6 +1,6 @@
 import { CorruptEventError, Fault } from '#libs/kernel/faults.ts';
 import type { FeedItem, StoredEvent } from '#libs/platform/eventstore/index.ts';
-import type { LogWitness, Projector } from '#libs/platform/readmodel/index.ts';
+import type { ApplyMoment, LogWitness, Projector } from '#libs/platform/readmodel/index.ts';
 import type { CheckpointWriter } from './checkpoint-writers.ts';
 import type { ProgressReport } from './progress.ts';
 import type { RecentCheckpoints } from './recent-checkpoints.ts';
@@ -36,6 +36,8 @@ const MAX_ATTEMPTS = 3;
 export class Follower {
   readonly #parts: FollowerParts;
   #savedMs = 0;
+  /** After the checkpoints were read that are followed now. */
+  #since: ApplyMoment | undefined;
   /** The event that failed last, though the stores answered. */
   #failing: { readonly name: string; readonly attempts: number } | null = null;
 
@@ -49,7 +51,8 @@ export class Follower {
    * @returns why the feed is lost; null otherwise
    */
   async follow(followed: Followed, signal: AbortSignal): Promise<string | null> {
-    const { progress } = this.#parts;
+    const { progress, projector } = this.#parts;
+    this.#since = projector.now();
     const watch = setInterval(() => void this.#check(followed.checkpoints, signal), CHECK_EVERY_MS);
     try {
       for await (const item of followed.items) {
@@ -85,6 +88,7 @@ export class Follower {
         // Compares the former checkpoints with the saved ones for the last time.
         if (!(await this.#save(checkpoints, false, signal))) return false;
         checkpoints.begin?.(item.checkpoints);
+        this.#since = this.#parts.projector.now();
         return true;
       case 'caught-up':
         if (!(await this.#save(checkpoints, true, signal))) return false;
@@ -150,7 +154,7 @@ export class Follower {
     const { projector, progress, witness } = this.#parts;
     const { phase, source, eventsSeen } = progress.now;
     const wanted = isAhead === undefined ? events : events.filter((event) => !isAhead(event));
-    await projector.applyStored(wanted, { repairLists: phase === 'catching-up' });
+    await projector.applyStored(wanted, { repairLists: phase === 'catching-up', since: this.#since });
     witness.note(wanted);
     const position = events.at(-1)?.position ?? null;
     // The position of a partition is known from its checkpoints only.

@@ -10,7 +10,7 @@ import {
 } from '#libs/platform/lifecycle/index.ts';
 import { EntityCheck, OldReadModels, type Projector } from '#libs/platform/readmodel/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
-import { composeReadModels, PROJECTIONS } from '#services/features.ts';
+import { PROJECTIONS } from '#services/features.ts';
 import { observePosition } from '#services/health.ts';
 import type { RoleContext } from '#services/role.ts';
 
@@ -28,9 +28,10 @@ const GO_BACK_MS = 60_000;
  * Applies the events of the log to the read models that no other process has applied. With Kafka, the projectors of all
  * processes divide its partitions among them.
  */
-export async function start({ platform, logChecked }: RoleContext, config: Config): Promise<RunningRole> {
+export async function start({ platform, features, logChecked }: RoleContext, config: Config): Promise<RunningRole> {
   const { feed, redis, log } = platform;
-  const { projector, state } = composeReadModels(platform);
+  // That of the commands of this process: what they apply is passed over here.
+  const { projector, state } = features;
   const usesKafka = config.kafkaBrokers.length > 0 && config.projectorFeed === 'kafka';
   const kafka = usesKafka
     ? (await import('./kafka-source.ts')).openKafkaSource(platform, config, projector.readModels)

@@ -14,6 +14,7 @@ export type { ListPage } from './entity-list.ts';
 export { OldReadModels } from './old-read-models.ts';
 export { LogWitness } from './log-witness.ts';
 export type { HistoryPoint } from '#libs/platform/streams/index.ts';
+export type { ApplyMoment } from './own-applies.ts';
 export { withFrames } from './projection.ts';
 export type { ProjectedEvent, ProjectedWrites, Projection } from './projection.ts';
 export { PartitionCheckpoints } from './partition-checkpoints.ts';

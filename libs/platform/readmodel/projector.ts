@@ -11,6 +11,7 @@ import { withinMemory } from '#libs/platform/config/index.ts';
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { streamName, TipCache } from '#libs/platform/streams/index.ts';
 
+import { type ApplyMoment, OwnApplies } from './own-applies.ts';
 import { type ProjectedRun, type Projection, projectRun, publicationOfAppended } from './projection.ts';
 import { entityKeys, type EntityKeys, type EntityRef, type ReadModelName } from './read-model.keys.ts';
 import type { EntityWrite, ReadModel } from './read-model.ts';
@@ -43,6 +44,7 @@ export class Projector {
    * guard reports a gap or a duplicate, and the stored state is read.
    */
   readonly #folded = new TipCache(FOLDED_BYTES);
+  readonly #own = new OwnApplies();
   /** Entities whose events this process has appended and could not apply; reads bring them up to date first. */
   readonly unapplied: UnappliedEntities;
 
@@ -66,6 +68,11 @@ export class Projector {
   /** Memory of the states that were folded last. */
   get foldedBytes(): number {
     return this.#folded.bytes;
+  }
+
+  /** For {@link applyStored}. */
+  now(): ApplyMoment {
+    return this.#own.now();
   }
 
   /** The read models that this projector writes. */
@@ -105,8 +112,13 @@ export class Projector {
     const { revision } = entityKeys(projection, organizationId, id);
     try {
       const write = prepared ?? writeOfAppended(projection, run);
-      const [outcome] = await this.#readModel.apply([write]);
-      if (outcome?.kind === 'gap') {
+      const outcome = this.#readModel.apply([write]).then(([first]) => first?.kind);
+      const isConfirmed = outcome.then(
+        (kind) => kind !== 'gap',
+        () => false,
+      );
+      this.#own.note(revision, lastOf(run), isConfirmed);
+      if ((await outcome) === 'gap') {
         await this.catchUp(category, organizationId, id);
         // Already applied: only publishes the frames.
         if (write.publication) await this.#readModel.apply([write]);
@@ -124,11 +136,16 @@ export class Projector {
    *
    * @param options.repairLists also writes the list entries of entities that are up to date. While read models are
    *   deleted under a running system, an entity may survive whose list entry did not.
+   * @param options.since {@link now} of the caller, after it read the checkpoint it began with: passes over events that
+   *   commands of this process have applied since then
    * @throws `Fault` when a store is unavailable (deliver the same events again); `CorruptEventError` (stop here)
    */
-  async applyStored(events: readonly StoredEvent[], options: { readonly repairLists?: boolean } = {}): Promise<void> {
+  async applyStored(
+    events: readonly StoredEvent[],
+    { repairLists = false, since }: { readonly repairLists?: boolean; readonly since?: ApplyMoment | undefined } = {},
+  ): Promise<void> {
     const runs = await this.#groupByEntity(events);
-    const wanted = options.repairLists === true ? runs : await this.#unknownOf(runs);
+    const wanted = repairLists ? runs : await this.#unknownOf(await this.#notAppliedHere(runs, since));
     const snapshots = await this.#snapshotsBefore(wanted);
     const folded = wanted.map((run, index) => (run.hasHole === true ? GAP : foldRun(run, snapshots[index] ?? null)));
     const writes = folded.filter((result) => result.kind !== 'gap').map((result) => result.write);
@@ -152,6 +169,12 @@ export class Projector {
     // No event adds more to a state than to what is written.
     const growth = from && { from, bytes: charactersOf(operations) };
     this.#folded.put(revisionKey, { tip: { state, revision: last } }, growth ?? null);
+  }
+
+  async #notAppliedHere(runs: readonly StoredRun[], since: ApplyMoment | undefined): Promise<readonly StoredRun[]> {
+    if (since === undefined) return runs;
+    const own = await Promise.all(runs.map((run) => this.#own.covers(run.keys.revision, lastRevision(run), since)));
+    return runs.filter((_, index) => own[index] !== true);
   }
 
   async #unknownOf(runs: readonly StoredRun[]): Promise<StoredRun[]> {

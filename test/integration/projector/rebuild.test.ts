@@ -117,6 +117,7 @@ describe('a projector', () => {
     let hasFailedOver = false;
     const projector: Projector = Object.create(models.projector);
     Object.defineProperty(projector, 'streamPrefixes', { value: models.projector.streamPrefixes });
+    projector.now = () => models.projector.now();
     projector.applyStored = async (events, options) => {
       if (!hasFailedOver) {
         // The connection breaks while a batch is being applied, and the new Redis lacks the newest writes.

@@ -1,0 +1,95 @@
+/* What a post sends to Redis, in how many writes: each wakes both processes. */
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server } from 'node:net';
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+
+import { type StartedParley, startInProcess } from '#services/testing/in-process.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
+
+let server: TestRedis;
+let proxy: Server;
+let parley: StartedParley;
+/** Of the process to Redis. */
+let writes: string[] = [];
+let channelId: string;
+
+const isCluster = process.env['PARLEY_TEST_REDIS'] === 'cluster';
+
+beforeAll(async () => {
+  if (isCluster) return;
+  server = await startTestRedis();
+  const url = new URL(server.url);
+  const { hostname, port } = url;
+  proxy = createServer((client) => {
+    const upstream = connect(Number(port), hostname);
+    client.on('data', (bytes) => {
+      writes.push(bytes.toString('latin1'));
+      upstream.write(bytes);
+    });
+    upstream.pipe(client);
+    client.on('error', () => upstream.destroy()).on('close', () => upstream.destroy());
+    upstream.on('error', () => client.destroy());
+  }).listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  url.port = String((proxy.address() as AddressInfo).port);
+  parley = await startInProcess({ settings: { REDIS_URL: url.href } });
+  // The checks of a start look at the newest entities.
+  await eventually(async () => {
+    expect(await (await fetch(`${parley.url}/health/ready`)).json()).toMatchObject({
+      checks: {
+        read_model: { detail: { entities_behind: 0 } },
+        projection: { detail: { check: { phase: 'waiting' } } },
+      },
+    });
+  });
+});
+afterAll(async () => {
+  await parley?.stop();
+  proxy?.close();
+  await server?.stop();
+});
+
+beforeEach(async () => {
+  if (isCluster) return;
+  channelId = (await parley.createChannel()).id;
+  await post('first');
+  await projected(1);
+  writes = [];
+});
+
+async function post(key?: string): Promise<void> {
+  const response = await fetch(`${parley.url}/api/v1/channels/${channelId}/interactions`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${parley.apiKey}`,
+      'content-type': 'application/json',
+      ...(key !== undefined && { 'idempotency-key': `${key}-${channelId}` }),
+    },
+    body: JSON.stringify({ content: [{ type: 'text', text: 'Hello' }] }),
+  });
+  expect(response.status).toBe(200);
+}
+
+/** Once the projector has taken the event: it saves the last one that it has taken. */
+async function projected(revision: number): Promise<void> {
+  const witness = `"stream":"channel-${channelId}","revision":${revision}`;
+  await eventually(() => expect(writes.some((write) => write.includes(witness))).toBe(true));
+}
+
+const COMMAND = /\*\d+\r\n\$\d+\r\n(\w+)\r\n(?:\$\d+\r\nparley_(\w+)_v\d+\r\n)?/g;
+
+/** The commands about the channel and its keys, of each write that has any. */
+function commands(): string[][] {
+  const own = writes.filter((write) => write.includes(`:${channelId}}`) || write.includes('parley:idempotency'));
+  return own.map((write) => [...write.matchAll(COMMAND)].map(([, name = '', called]) => called ?? name));
+}
+
+describe.skipIf(isCluster)('a post', () => {
+  it('without a key is one write, and nothing is applied twice', async () => {
+    await post();
+    await projected(2);
+    expect(commands()).toEqual([['apply_and_publish']]);
+  });
+});

@@ -55,6 +55,16 @@ export interface CommandContext {
    * this process may have in memory; by default only on the end of the stream.
    */
   readonly seenRevision?: StreamRevision | undefined;
+  /**
+   * A revision as of which the read model of the entity has nothing of this command; null if it has, or is not known. Read while the
+   * idempotency key is taken.
+   */
+  readonly absentAt?: Promise<StreamRevision | null> | undefined;
+  /**
+   * If set, a command with events returns as soon as they are durable and are being applied, and this gets a promise that resolves
+   * when they are applied, or could not be. The caller answers its client after that. Default: the command returns then.
+   */
+  readonly onAppended?: ((applied: Promise<void>) => void) | undefined;
   /** Called when the command was accepted or rejected on the state at the end of its stream, before the result returns. */
   readonly onDecided?: (() => void) | undefined;
   /** Revisions of the entity that the caller allows the command to be decided on; any by default. */

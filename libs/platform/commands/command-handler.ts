@@ -2,18 +2,18 @@ import type { Rejection } from '#libs/kernel/decider.ts';
 import { NO_EVENTS, type DomainEvent, type StreamRevision } from '#libs/kernel/event.ts';
 import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { entityKeys, type Lookup, type Projection } from '#libs/platform/readmodel/index.ts';
+import type { FieldLookup, Lookup, Projection } from '#libs/platform/readmodel/index.ts';
 import { emptyTip, streamName, type Tip, TipCache } from '#libs/platform/streams/index.ts';
 
 import { OrderedBatches } from './ordered-batches.ts';
 import type { CommandContext, CommandHandlerOptions, CommandStores } from './command-context.ts';
 import { CommandQueue } from './command-queue.ts';
 import { EntityStream } from './entity-stream.ts';
+import { LookupReader } from './lookup-reader.ts';
 import { Lookups } from './lookups.ts';
 import { decideBatch, matching, type CommandResult, type Decide, type Decided, type Waiting } from './decide-batch.ts';
+import { untilSettled } from './until-settled.ts';
 import { eventsOfCommand, isRepeated, isUnknown, readRecentCommands, RecentCommands } from './repeated-command.ts';
-
-const MAX_ATTEMPTS = 8;
 
 /** An entity between commands; `recent` is set once a command has had an idempotency key. */
 interface Cached<State> {
@@ -55,6 +55,7 @@ export class CommandHandler<State, E extends DomainEvent> {
   readonly #cache: TipCache;
   readonly #queue: CommandQueue<Waiting<State, E>>;
   readonly #applied = new OrderedBatches();
+  readonly #lookups: LookupReader;
   /** By stream, while a batch has taken it: the tip that the batch is decided on, and the tip after its append. */
   readonly #taken = new Map<string, readonly Tip<State>[]>();
 
@@ -72,6 +73,7 @@ export class CommandHandler<State, E extends DomainEvent> {
     this.#stores = stores;
     this.#revisionOf = revisionOf;
     this.#stream = new EntityStream(projection, stores, options);
+    this.#lookups = new LookupReader(projection, stores);
     this.#cache = options.cache ?? new TipCache();
     this.#queue = new CommandQueue((waiting) => this.#runBatch(waiting));
   }
@@ -148,7 +150,7 @@ export class CommandHandler<State, E extends DomainEvent> {
 
       // 3. Decide, each command on the state after the previous one.
       const now = repeated < 0 ? batch : batch.slice(0, repeated);
-      const decided = this.#decide(tip, now, await this.#lookUp(tip, now));
+      const decided = this.#decide(tip, now, await this.#lookUp(tip, now, recent));
 
       // 4. Without events, the result is final only if it was decided on the end of the stream, or late enough.
       const isFinal = decided.events.length > 0 || taken.isAtEnd || now.every(({ context }) => hasSeen(tip, context));
@@ -200,7 +202,7 @@ export class CommandHandler<State, E extends DomainEvent> {
     const appendMs = performance.now() - startMs;
     if (apply === null) return false;
     const { after, events, bytes, answers } = decided;
-    for (const { metadata } of events) recent?.note(metadata);
+    for (const event of events) recent?.note(event);
     const growth = cached !== undefined && tip === cached.tip ? { from: cached, bytes } : null;
     this.#cache.put(stream, { tip: after, recent, otherBytes: recent?.bytes }, growth);
     // Callers can read their own writes.
@@ -232,7 +234,7 @@ export class CommandHandler<State, E extends DomainEvent> {
         // A conflict may be the earlier request's append.
         if ((await this.#stream.append(id, current, decided)) === null) return undefined;
         if (decided.events.length === 0) {
-          for (const answer of decided.answers) answer();
+          for (const answer of decided.answers) answer(Promise.resolve());
           return rest;
         }
       }
@@ -251,32 +253,18 @@ export class CommandHandler<State, E extends DomainEvent> {
     return decideBatch(this.#projection, current, batch, lookups, ({ at }) => this.#stores.clock.corrected(at));
   }
 
-  /**
-   * Reads the look-ups of a batch, as of `current` or later; if later, the append will conflict. While Redis is
-   * unavailable, only the commands that have look-ups fail.
-   */
-  async #lookUp(current: Tip<State>, batch: readonly Waiting<State, E>[]): Promise<Lookups> {
-    const wanted = batch.flatMap(({ lookups }) => lookups);
+  #lookUp({ revision }: Tip<State>, batch: readonly Waiting<State, E>[], recent?: RecentCommands): Promise<Lookups> {
     const [head] = batch;
-    if (wanted.length === 0 || head === undefined) return new Lookups();
+    const wanted = batch.flatMap(({ lookups }) => lookups);
+    if (wanted.length === 0 || head === undefined) return Promise.resolve(new Lookups());
     const { id, context } = head;
-    const { category } = this.#projection;
-    const { revision } = entityKeys(this.#projection, context.organizationId, id);
-    const { readModel, projector } = this.#stores;
-    try {
-      return await untilSettled(notCaughtUp, async () => {
-        const found = await readModel.lookUp(revision, wanted);
-        if (found.revision >= current.revision) return new Lookups(wanted, found.values);
-        // Usually the batch before is still being applied.
-        const applying = this.#applied.pending(streamName(category, id));
-        if (applying !== undefined) return applying.then(() => undefined);
-        // Another organization's entity cannot be caught up: its look-ups are empty, and the command is rejected.
-        const isCaughtUp = await projector.catchUp(category, context.organizationId, id);
-        return isCaughtUp ? undefined : new Lookups(wanted, found.values);
-      });
-    } catch (error) {
-      return new Lookups([], [], error);
-    }
+    const applying = () => this.#applied.pending(streamName(this.#projection.category, id));
+    return this.#lookups.read({ id, organizationId: context.organizationId }, wanted, { revision, recent, applying });
+  }
+
+  /** For a field that only the command writes: see {@link CommandContext.absentAt}. Never rejects. */
+  absentAt(id: EntityId, organizationId: EntityId, lookup: FieldLookup): Promise<StreamRevision | null> {
+    return this.#lookups.absentAt({ id, organizationId }, lookup);
   }
 
   /** The commands of the stream that a batch may repeat; undefined if it has no command that can be repeated. */
@@ -289,7 +277,7 @@ export class CommandHandler<State, E extends DomainEvent> {
     const [head] = batch;
     if (head === undefined || (cached !== undefined && (cached.isDeep || !isDeep))) return cached;
     if (!batch.some(canBeRepeated)) return cached;
-    if (revision === NO_EVENTS) return new RecentCommands(isDeep ? -Infinity : Infinity);
+    if (revision === NO_EVENTS) return new RecentCommands(NO_EVENTS, isDeep ? -Infinity : Infinity);
     return readRecentCommands(this.#stores.store, streamName(this.#projection.category, head.id), { isDeep });
   }
 }
@@ -300,19 +288,6 @@ function canBeRepeated({ context }: { readonly context: CommandContext }): boole
 
 function hasSeen({ revision }: Pick<Tip<unknown>, 'revision'>, { seenRevision }: CommandContext): boolean {
   return seenRevision !== undefined && seenRevision <= revision;
-}
-
-/** Repeats `attempt` until its result is not undefined. @throws `Fault` of `exhausted` after {@link MAX_ATTEMPTS} */
-async function untilSettled<T>(exhausted: () => Fault, attempt: () => Promise<T | undefined>): Promise<T> {
-  for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts++) {
-    const result = await attempt();
-    if (result !== undefined) return result;
-  }
-  throw exhausted();
-}
-
-function notCaughtUp(): Fault {
-  return new Fault('not_caught_up', 'The read models are being built', { retryAfterSeconds: 2 });
 }
 
 function tooManyConflicts(): Fault {

@@ -40,10 +40,17 @@ export interface Waiting<State, E extends DomainEvent> {
   reject(error: unknown): void;
 }
 
+/** Settles a command whose events are durable and are being applied. `applied` does not reject. */
+export type Answer = (applied: Promise<void>) => void;
+
+const afterApply =
+  (settle: () => void): Answer =>
+  (applied) =>
+    void applied.then(settle);
+
 /** The decisions on a batch of commands, to be appended. */
 export interface Decided<State, E extends DomainEvent> {
-  /** Settle the decided commands; to be called after the events are acknowledged. */
-  readonly answers: readonly (() => void)[];
+  readonly answers: readonly Answer[];
   readonly events: readonly StreamEvent<E>[];
   /** Of the events as JSON. */
   readonly bytes: number;
@@ -70,7 +77,7 @@ export function decideBatch<State, E extends DomainEvent>(
   lookups: Lookups,
   timeOf: (context: CommandContext) => Timestamp,
 ): Decided<State, E> {
-  const answers: (() => void)[] = [];
+  const answers: Answer[] = [];
   const events: StreamEvent<E>[] = [];
   let tip = start;
   let bytes = 0;
@@ -81,7 +88,7 @@ export function decideBatch<State, E extends DomainEvent>(
       const next = streamRevision(before.revision + 1);
       const decision = waiting.decide(before.state, { next, found: lookups.found, counted: lookups.counted });
       if (!decision.ok) {
-        answers.push(() => waiting.resolve(decision));
+        answers.push(afterApply(() => waiting.resolve(decision)));
         continue;
       }
       const own = eventsToAppend(projection.codec, decision.events, {
@@ -109,12 +116,23 @@ export function decideBatch<State, E extends DomainEvent>(
       }
       tip = after;
       const { state, revision } = after;
-      answers.push(() => waiting.resolve({ ok: true, state, revision, events: own }));
+      answers.push(answerOf(waiting, { ok: true, state, revision, events: own }));
     } catch (error) {
-      answers.push(() => waiting.reject(error));
+      answers.push(afterApply(() => waiting.reject(error)));
     }
   }
   return { answers, events, bytes, after: tip, rest: [] };
+}
+
+function answerOf<State, E extends DomainEvent>(
+  { context: { onAppended }, resolve }: Waiting<State, E>,
+  result: CommandResult<State, E, Rejection>,
+): Answer {
+  if (onAppended === undefined) return afterApply(() => resolve(result));
+  return (applied) => {
+    onAppended(applied);
+    resolve(result);
+  };
 }
 
 /**

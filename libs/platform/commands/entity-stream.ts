@@ -56,7 +56,7 @@ export class EntityStream<State, E extends DomainEvent> {
 
   /** Folds the events after `from`, and notes their commands in `recent`. */
   readTail(id: EntityId, from: Tip<State>, recent?: RecentCommands): Promise<Tip<State>> {
-    const onEvent = recent && ((stored: StoredEvent) => recent.note(stored.metadata));
+    const onEvent = recent && ((stored: StoredEvent) => recent.note(stored));
     return foldTail(this.#stores.store, this.#projection, id, from, { onEvent });
   }
 

@@ -14,7 +14,7 @@ it('applies the batches of a stream one after another, and settles their command
         steps.push(`apply ${name}`);
         await apply;
       },
-      answers: [() => steps.push(`answer ${name}`)],
+      answers: [(applied) => void applied.then(() => steps.push(`answer ${name}`))],
       appendMs: 0,
     });
   // Only the one before it is waited for.

@@ -1,9 +1,11 @@
+import type { Answer } from './decide-batch.ts';
+
 /** A batch that the event store has acknowledged. */
 interface AppendedBatch {
   /** Applies its events to the read model; does not reject. */
   readonly apply: () => Promise<void>;
   /** Settle its commands. */
-  readonly answers: readonly (() => void)[];
+  readonly answers: readonly Answer[];
   /** How long its append took. */
   readonly appendMs: number;
 }
@@ -32,8 +34,9 @@ export class OrderedBatches {
     const before = this.#newest.get(stream) ?? Promise.resolve();
     const applied = before.then(async () => {
       const startMs = performance.now();
-      await apply();
-      for (const answer of answers) answer();
+      const isApplied = apply();
+      for (const answer of answers) answer(isApplied);
+      await isApplied;
       if (answers.length >= MIN_TO_DIVIDE / 2) this.#isDividing = performance.now() - startMs > appendMs / 2;
       if (this.#newest.get(stream) === applied) this.#newest.delete(stream);
     });

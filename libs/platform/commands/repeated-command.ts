@@ -2,7 +2,7 @@
  * Repeated commands: those with an idempotency key. Redis stores the keys, but may lose the newest of them in a failover,
  * so the log is searched for the commands as well.
  */
-import { streamRevision } from '#libs/kernel/event.ts';
+import { type StreamRevision, streamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { textOf, type EventStore, type StoredEvent } from '#libs/platform/eventstore/index.ts';
 
@@ -26,11 +26,17 @@ const COMMAND_BYTES = 100;
  * Bounded. An entry never becomes wrong, because events are never deleted.
  */
 export class RecentCommands {
-  readonly #ids = new Set<EntityId>();
+  /** The revision of an event of each, the oldest first. */
+  readonly #commands = new Map<EntityId, StreamRevision>();
+  #after: StreamRevision;
   #sinceMs: number;
 
-  /** @param sinceMs all commands since then are noted, by the clock of the event store; Infinity for the newest only */
-  constructor(sinceMs = Infinity) {
+  /**
+   * @param after all commands with later events are noted
+   * @param sinceMs all commands since then are noted, by the clock of the event store; Infinity for the newest only
+   */
+  constructor(after: StreamRevision, sinceMs = Infinity) {
+    this.#after = after;
     this.#sinceMs = sinceMs;
   }
 
@@ -44,24 +50,32 @@ export class RecentCommands {
     return this.#sinceMs <= ms - CLOCK_SLACK_MS;
   }
 
+  /** Whether a command that is not noted has no events after the revision, as far as the stream was read. */
+  hasAllAfter(revision: StreamRevision): boolean {
+    return this.#after <= revision;
+  }
+
   /** Memory of the notes. */
   get bytes(): number {
-    return this.#ids.size * COMMAND_BYTES;
+    return this.#commands.size * COMMAND_BYTES;
   }
 
   has(commandId: EntityId): boolean {
-    return this.#ids.has(commandId);
+    return this.#commands.has(commandId);
   }
 
-  /** Adds the command of a stored event, by the event's metadata. */
-  note(metadata: unknown): void {
+  /** Adds the command of an event, which follows those before. */
+  note({ revision, metadata }: Pick<StoredEvent, 'revision' | 'metadata'>): void {
     if (textOf(metadata, 'idempotencyKey') === undefined) return;
     const commandId = textOf(metadata, 'commandId');
     if (commandId === undefined) return;
-    this.#ids.add(commandId);
-    const [oldest = commandId] = this.#ids;
-    if (this.#ids.size <= (this.isDeep ? MAX_SEARCHED : MAX_RECENT)) return;
-    this.#ids.delete(oldest);
+    this.#commands.set(commandId, revision);
+    if (this.#commands.size <= (this.isDeep ? MAX_SEARCHED : MAX_RECENT)) return;
+    for (const [oldest, last] of this.#commands) {
+      this.#commands.delete(oldest);
+      if (last > this.#after) this.#after = last;
+      break;
+    }
     // To read the events again would reach back less far.
     if (this.isDeep) this.#sinceMs = Number.MAX_VALUE;
   }
@@ -92,15 +106,17 @@ export async function readRecentCommands(
 ): Promise<RecentCommands> {
   const limit = isDeep ? MAX_SEARCHED : MAX_RECENT;
   /** Without the data, which may be large. */
-  const newestFirst: Pick<StoredEvent, 'metadata' | 'createdMs'>[] = [];
-  for await (const { metadata, createdMs } of store.readStream(stream, { direction: 'backwards', limit })) {
+  const newestFirst: Pick<StoredEvent, 'revision' | 'metadata' | 'createdMs'>[] = [];
+  for await (const { revision, metadata, createdMs } of store.readStream(stream, { direction: 'backwards', limit })) {
     const newestMs = newestFirst[0]?.createdMs ?? createdMs;
     if (!isDeep && createdMs < newestMs - RECENT_MS) break;
-    newestFirst.push({ metadata, createdMs });
+    newestFirst.push({ revision, metadata, createdMs });
   }
   const oldestMs = newestFirst.length < limit ? -Infinity : (newestFirst.at(-1)?.createdMs ?? -Infinity);
-  const recent = new RecentCommands(isDeep ? oldestMs : Infinity);
-  for (const { metadata } of newestFirst.toReversed()) recent.note(metadata);
+  // Of a stream whose events were all removed, no command is known.
+  const oldest = newestFirst.at(-1)?.revision ?? Number.MAX_SAFE_INTEGER;
+  const recent = new RecentCommands(streamRevision(oldest - 1), isDeep ? oldestMs : Infinity);
+  for (const event of newestFirst.toReversed()) recent.note(event);
   return recent;
 }
 

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { StreamRevision } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
 import { canonicalJson } from './signed-token.ts';
 import { conflict, invalid } from './errors.ts';
 
@@ -77,6 +79,12 @@ export interface IdempotentRun {
   repeatedPosition: string | undefined;
   /** Set while the store of keys does not answer: see {@link IdempotencyStart}. */
   unknownSinceMs: number | undefined;
+  /** Set by `commandIdOf`. */
+  commandId: EntityId | undefined;
+  /** See `CommandContext.absentAt`. */
+  absentAt: Promise<StreamRevision | null> | undefined;
+  /** Resolves when the events of the command are applied: the reply is stored meanwhile, and sent then. */
+  applied: Promise<void> | undefined;
   /** The command was decided on the log, accepted or rejected. See `CommandContext.onDecided`. */
   isDecided: boolean;
   /**
@@ -116,6 +124,9 @@ export function idempotentRunOf(request: FastifyRequest): IdempotentRun | null {
     repeatedSinceMs: undefined,
     repeatedPosition: undefined,
     unknownSinceMs: undefined,
+    commandId: undefined,
+    absentAt: undefined,
+    applied: undefined,
     isDecided: false,
     storedBody: undefined,
   };
@@ -222,6 +233,7 @@ export async function endIdempotent(
   } catch (error) {
     request.log.warn({ err: error, request_id: request.id }, 'the answer to an idempotency key was not stored');
   }
+  await run.applied;
 }
 
 /** `undefined` for a stream, which is not stored. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { systemClock } from '#libs/kernel/clock.ts';
+import type { StreamRevision } from '#libs/kernel/event.ts';
 import { derivedId, newId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { actorOf, type Principal } from './auth.ts';
@@ -49,6 +50,12 @@ declare module 'fastify' {
     members?: MemberRoute;
     /** No authentication: health, documentation. `counted`: what takes more than that, limited per address. */
     public?: boolean | 'counted';
+    /**
+     * Of a command whose reply needs nothing of the read model: `CommandContext.absentAt` of a request with a key. It is called
+     * when the request is about to take its key, so that both go to Redis in one write. Never rejects.
+     */
+    absentAt?:
+      ((request: FastifyRequest, commandId: EntityId) => Promise<StreamRevision | null> | undefined) | undefined;
     /** A POST or PATCH with an ephemeral or secret answer: the answer is not stored, and every request runs. */
     ignoresIdempotencyKey?: boolean;
     /** A POST whose handler passes the key to `runRequestOnce`, because its answer is a stream. */
@@ -107,10 +114,11 @@ const COMMAND_NAMESPACE: EntityId = '6c1f5f0e-58a5-5c0b-9c39-0f6b1d7b8a52';
  * passes the time since when the command may have run (`repeatedSinceMs`), and the command handler looks for its
  * events first. Without a key, every request is a new command.
  */
-function commandIdOf(run: IdempotentRun | null): EntityId {
+export function commandIdOf(run: IdempotentRun | null): EntityId {
   if (run === null) return newId();
   const { organizationId, principalId, key } = run.scope;
-  return derivedId(COMMAND_NAMESPACE, JSON.stringify([organizationId, principalId, key, run.fingerprint]));
+  const command = JSON.stringify([organizationId, principalId, key, run.fingerprint]);
+  return (run.commandId ??= derivedId(COMMAND_NAMESPACE, command));
 }
 
 /** Call once per command: without an `Idempotency-Key`, each call creates a new command id. */
@@ -130,9 +138,15 @@ export function commandContext(request: FastifyRequest): CommandContext {
       repeatedSinceMs: run.repeatedSinceMs,
       unknownSinceMs: run.unknownSinceMs,
       repeatedPosition: run.repeatedPosition === undefined ? undefined : positionIn(request, run.repeatedPosition),
+      absentAt: run.absentAt,
       onDecided: () => {
         run.isDecided = true;
       },
+      ...(request.routeOptions.config.absentAt !== undefined && {
+        onAppended: (applied: Promise<void>) => {
+          run.applied = applied;
+        },
+      }),
     }),
     ifMatch: ifMatchOf(request),
   };

@@ -15,7 +15,7 @@ import type { KeyLookups } from './key-lookups.ts';
 import { admittedTo, type MemberRoute, requireOpen } from './members.ts';
 import { awaitPosition, POSITION_HEADER } from './position.ts';
 import { callerAddress, type Limiters } from './rate-limits.ts';
-import { beginReply } from './request-context.ts';
+import { beginReply, commandIdOf } from './request-context.ts';
 import type { HttpServerOptions } from './server-options.ts';
 
 export interface Pipeline {
@@ -225,6 +225,7 @@ function attachIdempotency(route: RouteOptions, store: HttpServerOptions['idempo
     const run = request.idempotentRun;
     if (run === null) return done();
     if (!store) throw new Fault('store_unavailable', 'Idempotency keys are unavailable', { retryAfterSeconds: 2 });
+    run.absentAt = route.config?.absentAt?.(request, commandIdOf(run));
     return beginIdempotent(run, store, reply);
   };
   const end: SendHook = (request, reply, payload, done) => {

@@ -1,4 +1,10 @@
-import type { FastifyBaseLogger, FastifyInstance, FastifyTypeProvider, RawServerDefault } from 'fastify';
+import type {
+  FastifyBaseLogger,
+  FastifyContextConfig,
+  FastifyInstance,
+  FastifyTypeProvider,
+  RawServerDefault,
+} from 'fastify';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
@@ -33,8 +39,12 @@ export type HttpApp = FastifyInstance<
 export function routesTagged(tag: string) {
   const requiring =
     (scope: string) =>
-    <Schema extends object>(schema: Schema, members?: MemberRoute) => ({
-      config: { scope, ...(members !== undefined && { members }) },
+    <Schema extends object>(
+      schema: Schema,
+      members?: MemberRoute,
+      more: { readonly absentAt?: FastifyContextConfig['absentAt'] } = {},
+    ) => ({
+      config: { scope, ...(members !== undefined && { members }), ...more },
       schema: { tags: [tag], ...schema },
     });
   return { requiring, reads: requiring('read'), writes: requiring('write') };

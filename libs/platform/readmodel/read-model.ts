@@ -74,6 +74,11 @@ export interface ApplyOutcome {
 export interface FieldLookup {
   readonly key: string;
   readonly field: string;
+  /**
+   * The caller found no value as of this revision, and no event has one except those of the caller's own command: it is
+   * looked up only where that command may have run since.
+   */
+  readonly absentAt?: StreamRevision;
 }
 
 /** How many members of one of an entity's sorted sets have a score. */

@@ -157,6 +157,21 @@ it('lets one batch wait to be applied, and appends no third one', async () => {
   expect(answered.map(([name]) => name)).toEqual(['first', 'second', 'third']);
 });
 
+it('returns while it is being applied to a caller that waits for that itself', async () => {
+  let isApplied = false;
+  const { promise: applied, resolve } = Promise.withResolvers<void>();
+  const onAppended = (applying: Promise<void>): void => {
+    void applying.then(() => (isApplied = true)).then(() => resolve());
+  };
+  const early = features.channels.update({ ...serviceCommand(organizationId), onAppended }, id, { name: 'early' });
+  const later = rename('later');
+  expect(await early).toMatchObject({ ok: true, revision: 1 });
+  expect([readModel.held.map(({ first }) => first), isApplied, answered]).toEqual([[1], false, []]);
+  readModel.release();
+  await Promise.all([applied, later]);
+  expect(answered).toEqual([['later', 2]]);
+});
+
 it('answers a command that has nothing to do after those that it was decided on', async () => {
   const first = rename('same');
   const write = await readModel.begun(0);

@@ -5,7 +5,7 @@ import { derivedId, newId } from '#libs/kernel/ids.ts';
 import type { Channels } from '#libs/features/channels/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
-import { composeFeatures } from '#services/features.ts';
+import { composeFeatures, type Features } from '#services/features.ts';
 import { PLAIN_CHANNEL } from '#test/support/commands.ts';
 import { readLog } from '#test/support/log-reader.ts';
 import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
@@ -266,6 +266,21 @@ describe('a command with an idempotency key that Redis has forgotten', () => {
     const again = await createChannel({ ...command, at: context().at }, second);
     expect(again).toMatchObject({ id, createdAt: command.at });
     expect(await typesIn(id)).toEqual(['ChannelCreated.v1']);
+  });
+
+  it('posts nothing twice, though the read model lacked it when the key was taken', async () => {
+    const { id } = await createChannel();
+    const command = context({ idempotencyKey: 'a key' });
+    // With the channel in memory.
+    await first.update(context({ idempotencyKey: 'another' }), id, { name: 'renamed' });
+    const absentAt = first.interactions.absentAt(organizationId, id, command.commandId);
+    expect(await absentAt).toBe(1);
+    expect(await post(command, id)).toMatchObject({ revision: 2 });
+    const again = { ...command, at: context().at, absentAt };
+    expect(await post(again, id, { channels: first } as Features)).toMatchObject({ ok: true, revision: 2 });
+    expect(await post(again, id)).toMatchObject({ ok: true, revision: 2 });
+    expect(await first.interactions.absentAt(organizationId, id, command.commandId)).toBeNull();
+    expect(await typesIn(id)).toHaveLength(3);
   });
 
   it('posts nothing twice, however much has happened since', async () => {

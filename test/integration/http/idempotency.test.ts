@@ -112,6 +112,27 @@ test('a long request keeps its key', async () => {
   expect((await first).status).toBe(200);
 });
 
+test('a reply is stored while its events are applied, and sent then', async () => {
+  const { promise: applied, resolve } = Promise.withResolvers<void>();
+  const config = { scope: 'write', absentAt: () => Promise.resolve(null) };
+  const applying = await startEdge({ idempotency: new RedisIdempotencyStore(client) }, (app) => {
+    app.post('/applied', { config }, async (request) => {
+      commandContext(request).onAppended?.(applied);
+      return { done: true };
+    });
+  });
+  let hasReply = false;
+  const request = { method: 'POST', headers: { 'idempotency-key': 'applied' } };
+  const reply = applying.call('/applied', request).finally(() => (hasReply = true));
+  const name = idempotencyKey({ organizationId: 'org-1', principalId: 'user of org-1', key: 'applied' });
+  await eventually(async () => expect(await store.command('HGET', `${name}:reply`, 'status')).toBe('200'));
+  await applying.call('/applied', { method: 'POST' });
+  expect(hasReply).toBe(false);
+  resolve();
+  expect(await (await reply).json()).toEqual({ done: true });
+  await applying.server.close();
+});
+
 test('the reply to a client that disconnected is stored for its retry', async () => {
   const { inside, release } = hold();
   const request = { method: 'POST', headers: { 'idempotency-key': 'disconnected' } };

@@ -87,9 +87,29 @@ function commands(): string[][] {
 }
 
 describe.skipIf(isCluster)('a post', () => {
+  it('with an idempotency key is two writes to Redis: before its append, and after it', async () => {
+    await post('second');
+    await projected(2);
+    expect(commands()).toEqual([
+      ['lookup', 'idempotency_begin'],
+      ['apply_and_publish', 'idempotency_complete'],
+    ]);
+  });
+
   it('without a key is one write, and nothing is applied twice', async () => {
     await post();
     await projected(2);
     expect(commands()).toEqual([['apply_and_publish']]);
+  });
+
+  it('at the same time as others looks nothing up for itself', async () => {
+    const count = 20;
+    await Promise.all(Array.from({ length: count }, (_, nth) => post(`at-once-${nth}`)));
+    await projected(count + 1);
+    const all = commands().flat();
+    const times = (name: string) => all.filter((one) => one === name).length;
+    expect([times('idempotency_begin'), times('lookup'), times('idempotency_complete')]).toEqual([count, count, count]);
+    expect(times('mget')).toBe(0);
+    expect(times('apply_and_publish')).toBeLessThanOrEqual(count);
   });
 });

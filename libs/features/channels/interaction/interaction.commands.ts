@@ -33,6 +33,16 @@ import type { InteractionQueries } from './reads/queries.ts';
 import { changedJson, ephemeralJson, openJson, postedJson, type Owner } from './reads/resource.ts';
 import type { ToolCallUpdates } from './tool-call-updates.ts';
 
+/** The span of a post that names none: a repeated command has the same one. */
+export function spanOf(commandId: EntityId): string {
+  return derivedId(commandId, 'span');
+}
+
+function callsEndedBy(content: StoredContent): readonly string[] {
+  const ids = content.map((item) => (item.type === 'tool_call_result' ? Reflect.get(item, 'tool_call_id') : null));
+  return ids.filter((id): id is string => typeof id === 'string');
+}
+
 /** An interaction to post, before the look-ups of its spans. */
 type NewInteraction = Omit<Post, 'organizationId' | 'parent' | 'spanTaken'>;
 
@@ -95,7 +105,11 @@ export class InteractionCommands {
     // The span identifies a repeated command whose idempotency key has expired. While Redis is away, the log identifies it.
     const { idempotencyKey, unknownSinceMs } = context;
     const checksSpan = !spanIsNew || (idempotencyKey !== undefined && unknownSinceMs === undefined);
-    const result = await this.#runPost(context, channelId, interaction, { checksSpan }, decidePost);
+    const absentAt = spanIsNew ? await context.absentAt : null;
+    const checked = { checksSpan, absentAt: absentAt ?? undefined };
+    // The results of calls are shown before the calls end.
+    const returning = callsEndedBy(interaction.content).length > 0 ? { ...context, onAppended: undefined } : context;
+    const result = await this.#runPost(returning, channelId, interaction, checked, decidePost);
     if (!result.ok) {
       const isOwn = spanIsNew && result.rejection.reason === 'span_taken' && context.repeatedSinceMs === undefined;
       return isOwn ? this.post({ ...context, repeatedSinceMs: 0 }, channelId, interaction, { spanIsNew }) : result;
@@ -111,8 +125,7 @@ export class InteractionCommands {
 
   /** Ends what clients see of running calls that these are the results of. The results are in the log in any case. */
   async #endUpdates(organizationId: EntityId, channelId: EntityId, content: StoredContent): Promise<void> {
-    const ids = content.map((item) => (item.type === 'tool_call_result' ? Reflect.get(item, 'tool_call_id') : null));
-    const calls = ids.filter((id): id is string => typeof id === 'string');
+    const calls = callsEndedBy(content);
     if (calls.length === 0) return;
     try {
       await Promise.all(calls.map((id) => this.#updates.end(organizationId, channelId, id)));
@@ -150,19 +163,26 @@ export class InteractionCommands {
     return { ok: true, document: kept, revision: result.revision };
   }
 
+  /** The read model as of the revision lacks what a command posts, by its derived span; null if not known. Never rejects. */
+  absentAt(organizationId: EntityId, channelId: EntityId, commandId: EntityId): Promise<StreamRevision | null> {
+    const lookup = { key: channelKeys(organizationId, channelId).spans, field: spanOf(commandId) };
+    return this.#handler.absentAt(channelId, organizationId, lookup);
+  }
+
   /** Looks up the parent's span, and with `checksSpan` the interaction's own, and decides. */
   #runPost(
     context: CommandContext,
     channelId: EntityId,
     interaction: NewInteraction,
-    { checksSpan }: { readonly checksSpan: boolean },
+    { checksSpan, absentAt }: { readonly checksSpan: boolean; readonly absentAt?: StreamRevision | undefined },
     decide: (state: ChannelStream, post: Post) => ReturnType<typeof decidePost>,
   ) {
     const { organizationId } = context;
     const { spanId, parentSpanId } = interaction;
     const { spans } = channelKeys(organizationId, channelId);
     const lookups = [spanId, parentSpanId].map((field) => (field === null ? null : { key: spans, field }));
-    const [own = null, parent = null] = [checksSpan ? lookups[0] : null, lookups[1]];
+    const [span = null, parent = null] = lookups;
+    const own = checksSpan && span !== null ? { ...span, ...(absentAt !== undefined && { absentAt }) } : null;
     return this.#handler.handle(
       channelId,
       context,

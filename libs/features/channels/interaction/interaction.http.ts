@@ -42,6 +42,7 @@ import {
   interactionParams,
   interactionSchema,
   listInteractionsQuery,
+  type PostInteractionBody,
   postInteractionBody,
   readInteractionQuery,
 } from './interaction.schemas.ts';
@@ -160,6 +161,13 @@ function postRoute(app: HttpApp, { interactions, directories }: Channels): void 
         response,
       },
       OF_CHANNEL,
+      {
+        absentAt({ principal, params, body }: FastifyRequest, commandId: EntityId) {
+          if ((body as PostInteractionBody).span_id) return undefined;
+          const { id: channelId } = params as z.output<typeof channelParams>;
+          return interactions.absentAt(principal.organizationId, channelId, commandId);
+        },
+      },
     ),
     async (request, reply) => {
       const context = commandContext(request);

@@ -1,7 +1,7 @@
 /** Input and errors of requests and socket commands about interactions. */
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
-import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import {
   conflict,
@@ -13,7 +13,7 @@ import {
   notFound,
 } from '#libs/platform/http/index.ts';
 
-import type { RequestedPost } from './interaction.commands.ts';
+import { type RequestedPost, spanOf } from './interaction.commands.ts';
 import { MAX_DEPTH, MAX_OPEN, type InteractionRejection, mayWriteAs, type Writer } from './interaction.ts';
 import type { ContentItem, ContentRole, InteractionParticipant } from './interaction.content.ts';
 import { interactionId, parseInteractionId, type InteractionRef } from './interaction.id.ts';
@@ -87,7 +87,7 @@ export async function interactionToPost(
       metadata: body.metadata ?? null,
       invocationConfig: body.invocation_config ?? null,
       turnId: body.interaction_id ?? null,
-      spanId: body.span_id ?? derivedId(context.commandId, 'span'),
+      spanId: body.span_id ?? spanOf(context.commandId),
       parentSpanId: body.parent_span_id ?? null,
       organizationApplication: await directories.organizations.application(context.organizationId),
     },

@@ -17,7 +17,7 @@ export interface Api {
   readonly defaultOrganization: string | undefined;
 }
 
-/** What the API of this process must have. Default: nothing. */
+/** Parts that the API of this process must have. Default: none. */
 export interface OwnApiNeeds {
   /** The first organization: for commands that act within one. */
   readonly needsOrganization?: boolean;

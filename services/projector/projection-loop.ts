@@ -55,7 +55,7 @@ interface Beginning {
   readonly saved: SavedPartitions | null;
 }
 
-/** What the loop follows from the saved checkpoints. */
+/** The log or the partitions that the loop follows from the saved checkpoints. */
 type State =
   /** With the ends of the partitions, all that they contain is applied at the end of the log, and they follow. */
   | { readonly follows: 'log'; readonly ends: readonly PartitionEnd[] | null }

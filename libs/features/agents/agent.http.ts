@@ -137,7 +137,7 @@ function readRoutes(app: HttpApp, replies: Replies, { inboxes }: AgentRouteParts
   );
 }
 
-/** A key acts for the agent whose id is that of its service. @throws HttpError 404 for other agents */
+/** A key acts for the agent that has the id of the key's service. @throws HttpError 404 for other agents */
 export function requireAgent({ principalType, principalId }: FastifyRequest['principal'], agentId: EntityId): void {
   if (principalType !== 'service' || principalId !== agentId) throw notFound();
 }

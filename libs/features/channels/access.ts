@@ -58,7 +58,7 @@ export class ChannelAccess implements ChannelAccessPort {
     return reading?.value.has(member.principalId) === true ? { ageMs: this.#reads.age(reading) } : null;
   }
 
-  /** Those of the channels that the member may come into, in their order. */
+  /** Filters the channels that the member may come into, in their order. */
   async admitted(member: Member, channelIds: readonly EntityId[]): Promise<ReadonlySet<EntityId>> {
     const decisions = await Promise.all(channelIds.map((id) => this.admits(member, id)));
     return new Set(channelIds.filter((_, index) => decisions[index]));

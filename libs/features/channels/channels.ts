@@ -202,7 +202,7 @@ export class Channels {
     return new Set((channel?.participants ?? []).flatMap((one) => (one.type === 'agent' ? [one.agentId] : [])));
   }
 
-  /** What a message does to runs that answer earlier ones, as the log of its channel has it now. */
+  /** How messages of the channel treat runs that answer earlier ones, by its log as it is now. */
   async runConcurrency(organizationId: EntityId, id: EntityId): Promise<RunConcurrency> {
     return (await this.entities.latest(organizationId, id))?.runConcurrency ?? 'queue';
   }

@@ -66,7 +66,7 @@ const streamFold: Fold<ChannelStream, ChannelStreamEvent> = {
 
 const NO_WRITES: ProjectedWrites = { operations: [], lists: [] };
 
-/** A frame for each event; the channel of an entry in a list is that of its own last event. */
+/** Makes a frame for each event. The entry of a channel in lists has the revision of its own last event. */
 export const channelFrames: Projection<ChannelStream, ChannelStreamEvent> = withFrames(
   {
     ...CHANNEL_READ_MODEL,
@@ -101,7 +101,7 @@ export const channelFrames: Projection<ChannelStream, ChannelStreamEvent> = with
   frameOf,
 );
 
-/** What a user missed before it was added is not unread. */
+/** Messages before a user was added are not unread for it. */
 function joinWrites(events: readonly StreamEvent<ChannelEvent>[], { read }: ChannelKeys): WriteOperation[] {
   return events.flatMap((event): WriteOperation[] => {
     if (event.type !== 'ParticipantAdded.v1' || event.data.participant.type !== 'authenticated_user') return [];

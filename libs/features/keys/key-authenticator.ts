@@ -32,7 +32,7 @@ interface AuthenticatorParts {
   readonly now?: () => number;
 }
 
-/** A key, and a presented digest that was found to be that of the key. */
+/** A key, and the presented digest that was found to be its own. */
 interface ReadKey extends KnownKey {
   verified?: string;
 }

@@ -81,12 +81,10 @@ export interface RotateOptions {
 const USER_NOT_ACTIVE = { ok: false, rejection: { reason: 'user_not_active' } } as const;
 
 export class Keys extends Entities<KeyState, KeyEvent, KeyFacets> {
-  readonly #store: EntityCore['store'];
   readonly #announcements: Pick<Announcements, 'announce'>;
 
   constructor(core: EntityCore & { readonly announcements: Pick<Announcements, 'announce'> }) {
     super(keyEntity, core);
-    this.#store = core.store;
     this.#announcements = core.announcements;
   }
 
@@ -177,7 +175,7 @@ export class Keys extends Entities<KeyState, KeyEvent, KeyFacets> {
   /** Whether a key of the principal can work, by the log: a read model may lack the deactivation of a user. */
   async #belongsToActive(organizationId: EntityId, { type, id }: KeyIssued['principal']): Promise<boolean> {
     if (type !== 'user') return true;
-    return isActiveUser(await foldStream(this.#store, userEntity.projection, id), organizationId);
+    return isActiveUser(await foldStream(this.store, userEntity.projection, id), organizationId);
   }
 }
 

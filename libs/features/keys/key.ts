@@ -164,7 +164,7 @@ export function decideIssue(state: KeyState, key: KeyIssued, grantor: Grantor): 
 export interface Rotation {
   readonly to: EntityId;
   readonly graceEndsAt: Timestamp | null;
-  /** Expiry of the successor; undefined for that of the key. */
+  /** Expiry of the successor; undefined for the expiry of the key. */
   readonly expiresAt?: Timestamp | null | undefined;
   readonly at: Timestamp;
   readonly grantor: Grantor;

@@ -43,7 +43,7 @@ const claims = z.object({
 });
 type Claims = z.infer<typeof claims>;
 
-/** Who holds a token: as long as the issuer has the key and the user is active, it is valid until it expires. */
+/** The holder of a token, which is valid until it expires as long as the issuer has the key and the user is active. */
 interface Holder {
   readonly issuerId: EntityId;
   /** Of the key that signed it. */
@@ -286,7 +286,7 @@ function holds(keys: readonly VerificationKey[], thumbprint: string): boolean {
   return keys.some((key) => key.thumbprint === thumbprint);
 }
 
-/** What a new user is shown with. */
+/** The details of a new user. */
 function profileOf({ name, email, picture }: Claims) {
   return {
     displayName: typeof name === 'string' && name.length <= 256 ? name : '',

@@ -22,7 +22,7 @@ import {
   type StatePage,
   StreamFrames,
 } from '#libs/platform/readmodel/index.ts';
-import { foldUntil } from '#libs/platform/streams/index.ts';
+import { foldStream, foldUntil } from '#libs/platform/streams/index.ts';
 
 import type { EventStreams } from './event-streams.ts';
 import {
@@ -84,13 +84,13 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
   /** The events of the entities, for their event streams. */
   readonly source: LiveSource;
   readonly #runner: EntityRunner<State, E>;
-  readonly #store: EntityCore['store'];
+  protected readonly store: EntityCore['store'];
   readonly #reader: EntityReader;
   readonly #part: string | undefined;
 
   constructor(type: EntityType<State, E, F>, core: EntityCore, shared?: SharedStream<State, E>) {
     this.type = type;
-    this.#store = core.store;
+    this.store = core.store;
     this.#reader = core.reader;
     this.eventStreams = core.eventStreams;
     const log = new StreamFrames(core.store, type.projection, (of, next) => this.#stateBefore(of, next));
@@ -187,6 +187,16 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
     return entity?.organizationId === organizationId ? entity : null;
   }
 
+  /**
+   * As {@link latest}, folded from the whole stream in one read: for short streams whose commands other processes run.
+   *
+   * @throws `Fault` `store_unavailable`
+   */
+  async inLog(organizationId: EntityId, id: EntityId): Promise<EntityOf<State> | null> {
+    const entity = entityOf(await foldStream(this.store, this.type.projection, id));
+    return entity?.organizationId === organizationId ? entity : null;
+  }
+
   /** The entity as the API answers it, or null if the organization has none. */
   document(organizationId: EntityId, id: EntityId): Promise<Document | null> {
     return this.#reader.document(this.type.category, organizationId, id);
@@ -233,7 +243,7 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
    * @throws `Fault` `store_unavailable`; StreamGone; RangeError for more than {@link MAX_PAST_EVENTS} events
    */
   async at(id: EntityId, point: HistoryPoint): Promise<EntityOf<State> | null> {
-    const past = await foldUntil(this.#store, this.type.projection, id, { point, maxEvents: MAX_PAST_EVENTS });
+    const past = await foldUntil(this.store, this.type.projection, id, { point, maxEvents: MAX_PAST_EVENTS });
     if (past === null) throw new RangeError(`more than ${MAX_PAST_EVENTS} events happened until then`);
     const entity = entityOf(past.state);
     return entity === null || isDeleted(entity) ? null : entity;
@@ -243,7 +253,7 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
   async #stateBefore({ organizationId, id }: EntityRef, next: StreamRevision): Promise<State> {
     const { projection, hasPlainFrames } = this.type;
     if (hasPlainFrames === true) return projection.fold.initialState;
-    const fold = (): Promise<State> => foldedBefore(this.#store, projection, id, next);
+    const fold = (): Promise<State> => foldedBefore(this.store, projection, id, next);
     return this.eventStreams === undefined ? fold() : this.eventStreams.folds.run(fold, { group: organizationId });
   }
 

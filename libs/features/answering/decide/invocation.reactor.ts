@@ -146,7 +146,7 @@ async function invoke(
   const isOpen = channel.archivedAt === null;
   // Participants that joined before agents were registered are not in the log.
   const agents = isOpen ? await registered(ids, organizationId, deciding) : [];
-  // Who has mentioned an agent may wait for it: a prompt does.
+  // The sender that mentions an agent may wait for it, as a prompt does.
   const mentioned = [...posted.mentions].filter((id) => !isOpen || !ids.includes(id)).slice(0, MAX_ABSENT);
   const absent = await registered(mentioned, organizationId, deciding);
   if (agents.length === 0 && absent.length === 0) return;

@@ -88,16 +88,13 @@ export const invocationEntity = entity<InvocationState, InvocationEvent, Invocat
 const NEWEST = 50;
 
 export class Invocations extends Entities<InvocationState, InvocationEvent, InvocationFacets> {
-  readonly #store: EntityCore['store'];
-
   constructor(core: EntityCore) {
     super(invocationEntity, core);
-    this.#store = core.store;
   }
 
   /** The decision as the log has it now; null until it is made. @throws `Fault` `store_unavailable` */
   decision(id: EntityId): Promise<Invocation | null> {
-    return foldStream(this.#store, invocationEntity.projection, id);
+    return foldStream(this.store, invocationEntity.projection, id);
   }
 
   /** Records a decision, once: a message that is decided again, perhaps otherwise, keeps its first decision. */

@@ -157,7 +157,7 @@ export function decideCall(run: Run, { id, name }: CalledTool): Decision<RunEven
   return accept({ type: 'ToolCallPosted.v1', data: { callId: id, name } });
 }
 
-/** Follows the post of the result, or that of the call if the channel has refused it. */
+/** Follows the post of the result, or the post of a call that the channel has refused. */
 export function decideCallEnd(
   run: Run,
   callId: string,

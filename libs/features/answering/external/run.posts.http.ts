@@ -1,4 +1,4 @@
-/** What programs of external agents show in the channel of a run besides the response, and how they find their runs. */
+/** Posts of external agents in the channel of a run besides its response, and the list of their runs. */
 import { z } from 'zod';
 
 import { requireAgent } from '#libs/features/agents/index.ts';
@@ -64,7 +64,7 @@ const postedSchema = z
   })
   .meta({ id: 'PostedByRun' });
 
-/** What agents say: the rest is of users. */
+/** Items that agents may post; users post the others. */
 const OF_AGENTS: ReadonlySet<Item['type']> = new Set([
   'text',
   'media',

@@ -17,7 +17,7 @@ import {
 
 const EVERYTHING = FRAME_FLAG.nested | FRAME_FLAG.incomplete | FRAME_FLAG.ephemeral;
 
-/** The members of frames by which they belong to a turn. `data.id` is that of an interaction. */
+/** The members of frames by which they belong to a turn. `data.id`: of an interaction. */
 const frameSchema = z.looseObject({
   interaction_id: z.string().optional(),
   data: z.looseObject({ id: z.string().optional(), interaction_id: z.string().nullish() }).nullish(),

@@ -21,7 +21,7 @@ type SearchResult = z.infer<typeof searchResult>;
 const agentMessage = z.object({ agent: z.string().nullable(), message: z.string() });
 
 /**
- * What answers where no model is configured: it searches the agent's graph for the message and quotes what it has found,
+ * Answers where no model is configured: it searches the agent's graph for the message and quotes the sentences that it finds,
  * with the sources. It is no language model, and says so.
  */
 export const extractiveModel: Model = {

@@ -58,7 +58,7 @@ type Cause = Pick<CommandContext, 'correlationId' | 'traceparent'> & { readonly 
 const ACTOR = { type: 'system', id: 'reactor:agent-runs' } as const;
 
 /**
- * What one run shows in its channel. All of it is posted once, however often a step is repeated and by however many
+ * Shows a run in its channel. Each post is made once, however often a step is repeated and by however many
  * workers: spans and commands are derived from the run. Throws the faults of commands.
  */
 export class RunInChannel {

@@ -9,7 +9,7 @@ export type NextStep =
   | { readonly kind: 'fail'; readonly reason: string; readonly message: string };
 
 /**
- * What one run may use. Once it has reached one of these, the model is called a last time, without tools, so that it
+ * Limits of a run. Once it has reached one of them, the model is called a last time, without tools, so that it
  * answers. The time of a run is limited by its reactor, and that of a call by the model.
  */
 export const MOST = {

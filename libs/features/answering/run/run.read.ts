@@ -5,7 +5,7 @@ import { type EntityId, newId } from '#libs/kernel/ids.ts';
 import { Entities, entity, type EntityCore, type EntityResult } from '#libs/platform/entity/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { costSchema, usageResource, usageSchema } from '#libs/platform/model/index.ts';
-import { foldStream, streamName } from '#libs/platform/streams/index.ts';
+import { streamName } from '#libs/platform/streams/index.ts';
 import { shownTime } from '#libs/platform/http/index.ts';
 
 import { finishOf, modelOf, totalCost, totalUsage } from './run.summary.ts';
@@ -166,22 +166,13 @@ export const runEntity = entity<RunState, RunEvent, RunFacets>({
 });
 
 export class Runs extends Entities<RunState, RunEvent, RunFacets> {
-  readonly #store: EntityCore['store'];
-
   constructor(core: EntityCore) {
     super(runEntity, core);
-    this.#store = core.store;
-  }
-
-  /** The run as the log has it now; null if the organization has no such run. @throws `Fault` `store_unavailable` */
-  async inLog(organizationId: EntityId, id: EntityId): Promise<Run | null> {
-    const run = await foldStream(this.#store, runEntity.projection, id);
-    return run?.organizationId === organizationId ? run : null;
   }
 
   /** The cause of the request of a run. Absent for a run that does not exist. @throws `Fault` `store_unavailable` */
   async causeOf(id: EntityId): Promise<Pick<CommandContext, 'correlationId' | 'traceparent'>> {
-    for await (const stored of this.#store.readStream(streamName(RUN, id), { limit: 1 })) {
+    for await (const stored of this.store.readStream(streamName(RUN, id), { limit: 1 })) {
       const { $correlationId: correlationId, traceparent } = runCodec.decode(stored)?.metadata ?? {};
       return { correlationId, traceparent };
     }

@@ -30,7 +30,7 @@ export class RunTrace {
   readonly #spans: Spans | null;
   readonly #parent: TraceContext | null;
   readonly #own: TraceContext;
-  /** For what the run posts. Without an export, that of the message. */
+  /** For the posts of the run. Without an export of spans, the `traceparent` of the message. */
   readonly traceparent: string | undefined;
 
   /** @param traceparent of the events that led to the run */

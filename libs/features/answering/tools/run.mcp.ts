@@ -24,7 +24,7 @@ export interface MissedServer {
 type MetaOf = () => Promise<Readonly<Record<string, string | null>>>;
 
 /**
- * Who is behind a call, for servers that authorize by it: Parley says it, and neither the model nor the user can change it.
+ * Names the caller of a tool, for servers that authorize by it. Neither the model nor the user can change these values.
  * The user is null if the message that is answered is not of a user with an account.
  */
 export function callerMeta({ queries }: Pick<Channels, 'queries'>, run: Run): MetaOf {

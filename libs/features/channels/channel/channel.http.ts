@@ -156,7 +156,7 @@ function readRoute(app: HttpApp, channels: Channels): void {
         ? channels.channel(organizationId, id)
         : readPast(request, reply, () => channels.channelAt(organizationId, id, asOf)));
       if (found === null) throw notFound();
-      // The revision is that of the document, so the tag identifies the same bytes in reads of the past.
+      // This is the revision of the document, so the tag identifies the same bytes in reads of the past.
       if (notModified(request, reply, found.revision)) return reply;
       return sendJson(reply, found.json);
     },

@@ -66,7 +66,7 @@ const storedParticipants = z.object({
 });
 
 interface Users {
-  /** That of the document. */
+  /** Revision of the document. */
   readonly revision: StreamRevision;
   readonly ids: ReadonlySet<EntityId>;
 }

@@ -23,7 +23,7 @@ export const agentInvocationBehavior = z
   .enum(['at_mentions_only', 'all_messages', 'all_messages_personal_agent', 'intelligent'])
   .meta({ id: 'AgentInvocationBehavior' });
 
-/** What happens to the runs of an agent that answer earlier messages; null: `queue`. */
+/** How a message treats the runs of an agent that answer earlier messages; null: `queue`. */
 export const runConcurrency = z.enum(['queue', 'restart']).meta({ id: 'RunConcurrency' });
 export type RunConcurrency = z.infer<typeof runConcurrency>;
 
@@ -69,7 +69,7 @@ export const channelCodec = defineEvents({
     interactionId: z.string().nullable(),
   }),
   'ChannelArchived.v1': z.object({}),
-  /** `sequence` is that of the interaction. */
+  /** `sequence`: of the interaction. */
   'InteractionPinned.v1': z.object({ sequence: z.int().positive() }),
   'InteractionUnpinned.v1': z.object({ sequence: z.int().positive() }),
 });

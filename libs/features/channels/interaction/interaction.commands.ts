@@ -54,12 +54,12 @@ export interface RequestedPost {
   readonly update: { readonly toolCallId: string; readonly sequence: number } | null;
 }
 
-/** An interaction after a command, as the API returns it; `revision` is that of the channel's stream. */
+/** An interaction after a command, as the API returns it; `revision`: of the channel's stream. */
 export type InteractionResult =
   | { readonly ok: true; readonly document: string | Buffer; readonly revision: StreamRevision }
   | { readonly ok: false; readonly rejection: InteractionRejection };
 
-/** A posted interaction: of a repeated command, the one that was posted first. */
+/** A posted interaction; a repeated command returns the interaction of its first run. */
 export type PostResult =
   | (Extract<InteractionResult, { ok: true }> & {
       readonly ref: InteractionRef;

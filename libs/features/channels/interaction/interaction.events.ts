@@ -89,7 +89,7 @@ export type ChangeEvent = Exclude<InteractionEvent, PostedEvent | SupersedingEve
 export type SupersedingInteraction = SupersedingEvent['data']['interaction'];
 export type InteractionPosted = PostedEvent['data'];
 export type StoredContent = z.infer<typeof content>;
-/** What a completion may replace besides the content. */
+/** The members that a completion may replace besides the content. */
 export type FinalDetails = Partial<Pick<InteractionPosted, 'metadata' | 'invocationConfig'>>;
 
 /** An interaction folded from its events. */

@@ -33,7 +33,7 @@ export const OF_INTERACTION: MemberRoute = {
     parseInteractionId((params as { readonly interaction_id: string }).interaction_id)?.channelId ?? null,
 };
 
-/** What members post: agents, tools and the platform post the rest. */
+/** Items that members may post; agents, tools and the platform post the others. */
 const MEMBER_ITEMS: ReadonlySet<ContentItem['type']> = new Set([
   'text',
   'audio_tag',

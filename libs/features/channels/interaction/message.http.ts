@@ -12,7 +12,7 @@ import { editInteractionBody, interactionParams, interactionSchema } from './int
 const { writes } = routesTagged('interactions');
 const response = { 200: interactionSchema };
 
-/** What the sender of a message may do with it afterwards, and every participant with any interaction. */
+/** Declares the routes by which senders edit and delete their messages, and participants pin interactions. */
 export function messageRoutes(app: HttpApp, channels: Channels): void {
   editRoutes(app, channels);
   pinRoutes(app, channels);

@@ -92,7 +92,7 @@ function bytesBesideContent({ participant, metadata, invocationConfig }: BesideC
   return Buffer.byteLength(JSON.stringify({ participant, metadata, invocationConfig }));
 }
 
-/** Bytes of the items as JSON, each with a comma, so that the sizes of parts add up to that of the whole. */
+/** Bytes of the items as JSON, each with a comma, so that the sizes of parts add up to the size of the whole. */
 export function bytesOf(content: StoredContent): number {
   return withComma(Buffer.byteLength(itemsOf(content)));
 }

@@ -19,7 +19,7 @@ import {
 } from './reaction.ts';
 import { decodeCurrent, dismissalField, reactionField, receiptField } from './reaction.marks.ts';
 
-/** `revision` is that of the channel's stream. */
+/** `revision`: of the channel's stream. */
 export type ReactionResult =
   | { readonly ok: true; readonly revision: StreamRevision }
   | { readonly ok: false; readonly rejection: ReactionRejection };

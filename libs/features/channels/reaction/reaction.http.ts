@@ -189,7 +189,7 @@ export function reactionLiveCommands({ reactions, directories }: Channels): read
   ];
 }
 
-/** @throws HttpError 404 for an interaction of another channel than that of the socket */
+/** @throws HttpError 404 for an interaction that is not in the channel of the socket */
 function refIn(channelId: EntityId, interactionId: EntityId): InteractionRef {
   const ref = parseInteractionId(interactionId);
   if (ref?.channelId !== channelId) throw notFound();

@@ -16,7 +16,7 @@ import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 export const READ_MARKER = 'read_marker';
 
 export const readMarkerCodec = defineEvents({
-  /** `sequence` is that of the channel up to which the user has read. It is higher than in the event before. */
+  /** `sequence`: of the channel's last event that the user has read. It is higher than in the event before. */
   'ReadMarkerMoved.v1': z.object({ channelId: z.string(), userId: z.string(), sequence: z.int().positive() }),
 });
 
@@ -45,7 +45,7 @@ export const readMarkerFold: Fold<ReadMarkerState, ReadMarkerEvent> = {
   },
 };
 
-/** Moves forward only: of two devices at once, the one that has read further decides. */
+/** Moves forward only: of two devices at once, the device that has read further decides. */
 export function decideMove(state: ReadMarkerState, move: ReadMarkerEvent['data']): Decision<ReadMarkerEvent, never> {
   if (state !== null && move.sequence <= state.sequence) return accept();
   return accept({ type: 'ReadMarkerMoved.v1', data: move });

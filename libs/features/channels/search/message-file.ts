@@ -162,7 +162,7 @@ export interface KnownChannel {
 /** Memory of an entry of `channels`, with its id and the id of its event. */
 const CHANNEL_BYTES = 300;
 
-/** What a query needs of every message, in memory: 19 bytes for each. Brought up to date from the file. */
+/** The columns of all messages that queries read, in memory: 19 bytes for each message. Brought up to date from the file. */
 export class MessageColumns {
   /** Of the last transaction that is part of it. */
   #number = 0;

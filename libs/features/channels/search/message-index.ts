@@ -82,7 +82,7 @@ export class MessageIndex {
     writeChanges(this.#file, changes);
   }
 
-  /** What the index reflects of those channels that it reflects less of than `heads` says. */
+  /** The channels of which the index lacks events up to `heads`, and how far it reflects each. */
   stale(heads: readonly (readonly [id: string, revision: number])[]): (readonly [id: string, known: KnownChannel])[] {
     return this.#read(({ channels }) =>
       heads.flatMap(([id, revision]) => {
@@ -120,7 +120,7 @@ interface Group {
 }
 
 /**
- * One search. Nothing of channels that the question does not name has an effect on the answer: also which inflections,
+ * A search. Channels that the question does not name have no effect on the answer: also which inflections,
  * longer words and corrections count, and how rare a word is, follow from the messages that may be seen.
  */
 class MessageQuery {

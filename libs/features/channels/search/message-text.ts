@@ -47,7 +47,7 @@ export function isSearchedRole(role: unknown): boolean {
   return SEARCHED_ROLES.has(role);
 }
 
-/** What an event means for the index. An incomplete interaction is found when it is complete. */
+/** The change of the index that an event makes. An incomplete interaction is found when it is complete. */
 export type MessageChange =
   | { readonly kind: 'posted'; readonly sequence: number; readonly atMs: number; readonly text: string }
   | { readonly kind: 'begun'; readonly sequence: number; readonly atMs: number; readonly text: string }

@@ -169,7 +169,7 @@ async function headsFor(
 }
 
 /**
- * What a search finds in channels that the log admits the caller to. Read models may lag, so a search that finds anything in
+ * Finds messages in the channels that the log admits the caller to. Read models may lag, so a search that finds anything in
  * another channel is repeated without that channel: nothing of it has an effect, also not on counts and corrections.
  */
 async function admittedMessages(

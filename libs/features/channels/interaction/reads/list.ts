@@ -52,7 +52,7 @@ export class FilteredInteractions {
   readonly #keys: ChannelKeys;
   readonly #filter: InteractionFilter;
   readonly #view: InteractionView;
-  /** The index that is walked: that of the turn, else of the role, else of all interactions. */
+  /** The index that is walked: of the turn if the filter names one, else of the role, else of all interactions. */
   readonly #set: string;
   #range: SequenceBounds;
   #hiddenOnce: Promise<readonly number[]> | undefined;

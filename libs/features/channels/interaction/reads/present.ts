@@ -75,7 +75,7 @@ function isIncomplete(document: Buffer | null | undefined): boolean {
   return document != null && !isComplete(document);
 }
 
-/** Who reads. */
+/** The caller of a read, as far as its annotations depend on it. */
 export interface Reader {
   /** Null for services, which have no reactions or messages of their own. */
   readonly userId: EntityId | null;

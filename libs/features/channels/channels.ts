@@ -97,10 +97,14 @@ export class Channels {
 
   /** Checks the parent and the origin of a thread in the log, because read models may lag behind. */
   async create(context: CommandContext, channel: NewChannel): Promise<ChannelResult> {
-    const rejection = await this.#rejectionOfThread(context, channel);
-    // An earlier run of the command may have created the thread before its parent was archived.
-    if (rejection !== null && (await this.entities.latest(context.organizationId, channel.id)) === null)
-      return { ok: false, rejection };
+    const { parentChannelId, originMessageId } = channel;
+    // Others are queued synchronously: commands on the new channel that follow are decided and appended together with this one.
+    if (parentChannelId !== null) {
+      const rejection = await this.#rejectionOfThread(context, parentChannelId, originMessageId);
+      // An earlier run of the command may have created the thread before its parent was archived.
+      if (rejection !== null && (await this.entities.latest(context.organizationId, channel.id)) === null)
+        return { ok: false, rejection };
+    }
     return this.entities.run(context, channel.id, (state) => decideCreate(state, channel));
   }
 
@@ -227,9 +231,9 @@ export class Channels {
 
   async #rejectionOfThread(
     context: CommandContext,
-    { parentChannelId, originMessageId }: NewChannel,
+    parentChannelId: EntityId,
+    originMessageId: NewChannel['originMessageId'],
   ): Promise<ChannelRejection | null> {
-    if (parentChannelId === null) return null;
     const decision = decideThread(await this.entities.latest(context.organizationId, parentChannelId));
     if (!decision.ok) return decision.rejection;
     if (originMessageId === null || (await wasPosted(this.#core.store, parentChannelId, originMessageId))) return null;

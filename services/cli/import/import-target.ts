@@ -61,10 +61,20 @@ export class ImportTarget {
     const counts = { imported: 0, already: 0, bad: [] as Problem[] };
     if (channel === null) return counts;
     const channelId = this.channelId(channel);
-    const refusal = await this.#create(channelId, channel);
-    if (refusal !== null) return { ...counts, bad: [{ ...channel.place, reason: refusal }] };
+    const refused = (reason: string): Posted => ({ ...counts, bad: [{ ...channel.place, reason }] });
+    // A channel is created together with its first messages, which is one append instead of two.
+    let created: NewChannel | null = null;
+    if (!this.#known.has(channelId)) {
+      if (messages.length > 0 && channel.thread === undefined) created = await this.#newChannel(channelId, channel);
+      else {
+        const refusal = await this.#create(channelId, channel);
+        if (refusal !== null) return refused(refusal);
+      }
+    }
     for (const window of windowsOf(messages)) {
-      const results = await this.#postWindow(channelId, window, channel);
+      const { refusal, results } = await this.#postWindow(channelId, window, channel, created);
+      if (refusal !== null) return refused(refusal);
+      created = null;
       for (const [index, result] of results.entries()) {
         const message = window[index];
         if (message === undefined) continue;
@@ -79,19 +89,26 @@ export class ImportTarget {
   }
 
   /** @returns the reason why the channel was refused, or null */
-  async #create(channelId: EntityId, { body, names, thread }: ChannelDraft): Promise<string | null> {
-    if (this.#known.has(channelId)) return null;
-    const { channels } = this.#parts;
-    const context = this.#context(channelId);
-    const attempt = (form: ChannelDraft['body']) =>
-      this.#retry.run(async () => {
-        const participants = await Promise.all((form.participants ?? []).map((one) => this.#participant(one, names)));
-        const channel = await channelToCreate(context, { ...form, participants }, this.#parts);
-        return channels.create(context, channel);
-      });
+  async #create(channelId: EntityId, draft: ChannelDraft): Promise<string | null> {
+    const { body, thread } = draft;
+    const attempt = async (form: ChannelDraft['body']) => {
+      const channel = await this.#newChannel(channelId, { ...draft, body: form });
+      return this.#retry.run(() => this.#parts.channels.create(this.#context(channelId), channel));
+    };
     let result = await attempt(thread === undefined ? body : { ...body, ...(await this.#threadOf(thread)) });
     // The file lacks the channel that the thread belongs to, or that channel was archived since.
     if (!result.ok && thread !== undefined) result = await attempt(body);
+    return this.#refusalOf(channelId, result);
+  }
+
+  #newChannel(channelId: EntityId, { body, names }: Pick<ChannelDraft, 'body' | 'names'>): Promise<NewChannel> {
+    return this.#retry.run(async () => {
+      const participants = await Promise.all((body.participants ?? []).map((one) => this.#participant(one, names)));
+      return channelToCreate(this.#context(channelId), { ...body, participants }, this.#parts);
+    });
+  }
+
+  #refusalOf(channelId: EntityId, result: ChannelResult): string | null {
     if (!result.ok) return `refused: ${result.rejection.reason}`;
     if (result.entity.organizationId !== this.#parts.organizationId) return 'refused: not_found';
     // Bounded: a file of conversations names each channel once.
@@ -160,19 +177,26 @@ export class ImportTarget {
   /**
    * Posts in the order of the window. Replies whose parent is missing in the source follow it, as roots.
    * A fault rejects all waiting posts together, so a retry keeps the order.
+   *
+   * @param created the channel, if it is to be created first
    */
   async #postWindow(
     channelId: EntityId,
     window: readonly MessageDraft[],
     { names }: ChannelDraft,
-  ): Promise<PostResult[]> {
+    created: NewChannel | null,
+  ): Promise<{ readonly refusal: string | null; readonly results: readonly PostResult[] }> {
     const results: PostResult[] = [];
     const prepared = await this.#retry.run(() =>
       Promise.all(window.map((message) => this.#prepare(channelId, message, names))),
     );
-    const all = await this.#retry.run(() =>
-      Promise.all(prepared.map(({ context, interaction }) => this.#send(context, channelId, interaction))),
-    );
+    const [creation, all] = await this.#retry.run(() => {
+      const creating = created && this.#parts.channels.create(this.#context(channelId), created);
+      const posting = prepared.map(({ context, interaction }) => this.#send(context, channelId, interaction));
+      return Promise.all([creating, Promise.all(posting)]);
+    });
+    const refusal = creation && this.#refusalOf(channelId, creation);
+    if (refusal !== null) return { refusal, results };
     for (const [index, result] of all.entries()) {
       const message = window[index];
       const own = prepared[index];
@@ -183,11 +207,12 @@ export class ImportTarget {
         results.push(await this.#retry.run(() => this.#send(own.context, channelId, root)));
       }
     }
-    return results;
+    return { refusal, results };
   }
 
   #send(context: CommandContext, channelId: EntityId, interaction: Prepared['interaction']): Promise<PostResult> {
-    return this.#parts.channels.interactions.post(context, channelId, interaction, { spanIsNew: false });
+    const options = { spanIsNew: false, isPast: true };
+    return this.#parts.channels.interactions.post(context, channelId, interaction, options);
   }
 
   async #prepare(channelId: EntityId, message: MessageDraft, names: ChannelDraft['names']): Promise<Prepared> {
@@ -255,6 +280,9 @@ export class ImportTarget {
 type Unknown =
   | { readonly type: 'non_authenticated_user'; readonly user_metadata: Record<string, string> }
   | { readonly type: 'external_agent'; readonly agent_metadata: Record<string, string> };
+
+type NewChannel = Parameters<Channels['create']>[1];
+type ChannelResult = Awaited<ReturnType<Channels['create']>>;
 
 interface Prepared {
   readonly context: CommandContext;

@@ -94,12 +94,15 @@ export class InteractionCommands {
       : this.update(context, channelId, interaction, update);
   }
 
-  /** @param spanIsNew whether the span's id was generated for this command, so that no other interaction has it */
+  /**
+   * @param options `spanIsNew`: the span's id was generated for this command, so that no other interaction has it.
+   *   `isPast`: it happened long ago, so no client sees the calls of its results as running
+   */
   async post(
     context: CommandContext,
     channelId: EntityId,
     interaction: NewInteraction,
-    { spanIsNew }: { readonly spanIsNew: boolean },
+    { spanIsNew, isPast = false }: { readonly spanIsNew: boolean; readonly isPast?: boolean },
   ): Promise<PostResult> {
     const { organizationId } = context;
     // The span identifies a repeated command whose idempotency key has expired. While Redis is away, the log identifies it.
@@ -119,7 +122,7 @@ export class InteractionCommands {
     const ref = { channelId, sequence: sequenceOf(event.revision) };
     const { turnId, contentRole } = event.data;
     const document = postedJson(event, { organizationId, channelId });
-    await this.#endUpdates(organizationId, channelId, interaction.content);
+    if (!isPast) await this.#endUpdates(organizationId, channelId, interaction.content);
     return { ok: true, document, revision: result.revision, ref, turnId, contentRole };
   }
 

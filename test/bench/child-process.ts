@@ -151,13 +151,29 @@ export async function cpuSecondsOf(...pids: readonly number[]): Promise<number> 
   return seconds.reduce((sum, each) => sum + each, 0);
 }
 
+/** The same of one thread, by its file `stat`; 0 after its end. */
+export async function cpuSecondsOfThread(file: string): Promise<number> {
+  const [user = 0, system = 0] = await timesIn(file);
+  return (user + system) / TICKS_PER_SECOND;
+}
+
+/** Ticks of user and system time of a process or thread, then of the child processes that have ended. */
+async function timesIn(file: string): Promise<number[]> {
+  const stat = await readFile(file, 'utf8').catch(() => '');
+  // After the name, which may contain blanks: the 12th to 15th field.
+  return stat === ''
+    ? []
+    : stat
+        .slice(stat.lastIndexOf(')') + 2)
+        .split(' ')
+        .slice(11, 15)
+        .map(Number);
+}
+
 async function ticksOf(pid: number): Promise<number> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  if (stat === '') return Number.NaN;
-  // After the name, which may contain blanks: the 12th to 15th field are user and system time, of the process and of
-  // the child processes that have ended.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const own = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+  const times = await timesIn(`/proc/${pid}/stat`);
+  if (times.length === 0) return Number.NaN;
+  const own = times.reduce((sum, ticks) => sum + ticks, 0);
   const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
   const below = await Promise.all(children.split(' ').filter(Boolean).map(Number).map(ticksOf));
   // One that has ended since is among those of its parent the next time.

@@ -69,6 +69,7 @@ export const importBenchmark: Benchmark = {
       theirs: 'official',
       figure: 'rate',
       unit: 'messages/s',
+      goal: { atLeast: 0.5 },
     },
   ],
   async prepare({ amount }) {

@@ -7,6 +7,7 @@
 import { answerTasks, cpuSecondsOf } from '../child-process.ts';
 import { percentile } from '../statistics.ts';
 import { Connection, type HttpRequest } from './http-connection.ts';
+import { warmUp } from './warm-up.ts';
 
 export interface HttpLoad {
   readonly host: string;
@@ -15,6 +16,7 @@ export interface HttpLoad {
   readonly pids: readonly number[];
   /** One connection for each; a `########` in the body becomes a number that is new in every request. */
   readonly requests: readonly HttpRequest[];
+  /** At least: see {@link warmUp}. */
   readonly warmUpSeconds: number;
   readonly seconds: number;
   /** Requests per second in open loop; closed loop if absent. */
@@ -38,8 +40,7 @@ export interface HttpLoadResult {
 }
 
 answerTasks<HttpLoad, HttpLoadResult>(async (load) => {
-  const from = performance.now() + load.warmUpSeconds * 1000;
-  const until = from + load.seconds * 1000;
+  let [from, until] = [Infinity, Infinity];
   const latencies: number[] = [];
   const lags: number[] = [];
   const refused: Record<string, number> = {};
@@ -62,12 +63,6 @@ answerTasks<HttpLoad, HttpLoadResult>(async (load) => {
   };
   const connections = load.requests.map((request) => new Connection(load, request, onAnswer));
 
-  let cpuBefore = process.cpuUsage();
-  let serverBefore = Promise.resolve(Number.NaN);
-  setTimeout(() => {
-    cpuBefore = process.cpuUsage();
-    serverBefore = cpuSecondsOf(...load.pids);
-  }, load.warmUpSeconds * 1000);
   if (load.rate === undefined) for (const connection of connections) connection.send(performance.now());
   else {
     idle.push(...connections);
@@ -86,8 +81,13 @@ answerTasks<HttpLoad, HttpLoadResult>(async (load) => {
     };
     tick();
   }
-  await new Promise((resolve) => setTimeout(resolve, until - performance.now()));
-  const serverSeconds = (await cpuSecondsOf(...load.pids)) - (await serverBefore);
+  await warmUp(load.pids, load.warmUpSeconds);
+  const cpuBefore = process.cpuUsage();
+  const serverBefore = await cpuSecondsOf(...load.pids);
+  from = performance.now();
+  until = from + load.seconds * 1000;
+  await new Promise((resolve) => setTimeout(resolve, load.seconds * 1000));
+  const serverSeconds = (await cpuSecondsOf(...load.pids)) - serverBefore;
   const used = process.cpuUsage(cpuBefore);
   return {
     requests: latencies.length,

@@ -9,6 +9,7 @@ import { WebSocket } from 'ws';
 import { answerTasks, cpuSecondsOf } from '../child-process.ts';
 import { percentile } from '../statistics.ts';
 import { Connection, fail, type HttpRequest } from './http-connection.ts';
+import { warmUp } from './warm-up.ts';
 
 export interface PostToFrame {
   readonly host: string;
@@ -21,6 +22,7 @@ export interface PostToFrame {
   readonly sockets: readonly SubscribedSocket[];
   /** Posts per second in open loop; closed loop if absent. */
   readonly rate?: number;
+  /** At least: see {@link warmUp}. */
   readonly warmUpSeconds: number;
   readonly seconds: number;
 }
@@ -53,13 +55,13 @@ answerTasks<PostToFrame, PostToFrameResult>(async (task) => {
   const dueAt = new Map<number, number>();
   const latencies: number[] = [];
   let refused = 0;
-  let [from, until] = [Infinity, Infinity];
+  const measured = { from: Infinity, until: Infinity };
 
   const onFrame = (text: string): void => {
     const due = dueAt.get(Number(MARK.exec(text)?.[1]));
     if (due === undefined) return;
     dueAt.delete(Number(MARK.exec(text)?.[1]));
-    if (due >= from && due < until) latencies.push(performance.now() - due);
+    if (due >= measured.from && due < measured.until) latencies.push(performance.now() - due);
   };
   for (const socket of task.sockets) await subscribe(task, socket, onFrame);
 
@@ -70,18 +72,21 @@ answerTasks<PostToFrame, PostToFrameResult>(async (task) => {
   const onAnswer = (connection: Connection, statusLine: string): void => {
     if (!statusLine.startsWith('HTTP/1.1 2')) refused += 1;
     const now = performance.now();
-    const next = task.rate === undefined && now < until ? now : waiting.shift();
+    const next = task.rate === undefined && now < measured.until ? now : waiting.shift();
     if (next === undefined) idle.push(connection);
     else send(connection, next);
   };
   idle.push(...task.requests.map((request) => new Connection(task, request, onAnswer)));
 
-  from = performance.now() + task.warmUpSeconds * 1000;
-  until = from + task.seconds * 1000;
-  let before = Promise.resolve(Number.NaN);
-  setTimeout(() => (before = cpuSecondsOf(...task.pids)), task.warmUpSeconds * 1000);
-  const lags = task.rate === undefined ? await closedLoop() : await openLoop(1000 / task.rate, { from, until }, onDue);
-  const cpuSeconds = (await cpuSecondsOf(...task.pids)) - (await before);
+  if (task.rate === undefined) for (const connection of idle.splice(0)) send(connection, performance.now());
+  const loop = task.rate === undefined ? [] : openLoop(1000 / task.rate, measured, onDue);
+  await warmUp(task.pids, task.warmUpSeconds);
+  const before = await cpuSecondsOf(...task.pids);
+  measured.from = performance.now();
+  measured.until = measured.from + task.seconds * 1000;
+  await new Promise((resolve) => setTimeout(resolve, task.seconds * 1000));
+  const lags = await loop;
+  const cpuSeconds = (await cpuSecondsOf(...task.pids)) - before;
   // Waits for outstanding frames, or the slowest would not count.
   for (let tries = 0; dueAt.size > 0 && tries < 400; tries++) await new Promise((resolve) => setTimeout(resolve, 50));
   return {
@@ -93,12 +98,6 @@ answerTasks<PostToFrame, PostToFrameResult>(async (task) => {
     lagP99: lags.length === 0 ? 0 : percentile(lags, 0.99),
     cpuSeconds,
   };
-
-  async function closedLoop(): Promise<number[]> {
-    for (const connection of idle.splice(0)) send(connection, performance.now());
-    await new Promise((resolve) => setTimeout(resolve, until - performance.now()));
-    return [];
-  }
 
   function onDue(due: number): void {
     const connection = idle.shift();
@@ -135,13 +134,13 @@ async function subscribe(
 /** @returns the delays of this process in sending what was due, after the warm-up, in milliseconds */
 async function openLoop(
   periodMs: number,
-  { from, until }: { readonly from: number; readonly until: number },
+  measured: { readonly from: number; readonly until: number },
   onDue: (due: number) => void,
 ): Promise<number[]> {
   const lags: number[] = [];
   let next = performance.now();
-  for (let now = next; now < until; now = performance.now()) {
-    if (now >= from) lags.push(now - next);
+  for (let now = next; now < measured.until; now = performance.now()) {
+    if (now >= measured.from) lags.push(now - next);
     for (; next <= now; next += periodMs) onDue(next);
     await new Promise((resolve) => setTimeout(resolve, 1));
   }

@@ -1,7 +1,14 @@
 import type { Redis } from 'ioredis';
 
 import { Fault } from '#libs/kernel/faults.ts';
-import { bytesOf, textsOf, LoopBatches, type RedisClient, type Values } from '#libs/platform/redis/index.ts';
+import {
+  bytesOf,
+  textsOf,
+  LoopBatches,
+  type LoopBatchesOptions,
+  type RedisClient,
+  type Values,
+} from '#libs/platform/redis/index.ts';
 
 import { decodeDocument, type Document } from './document.ts';
 import { projectionKeys, type ProjectionKeys, type ReadModelName } from './read-model.keys.ts';
@@ -44,6 +51,8 @@ export class CategoryReader {
   readonly #keys: ProjectionKeys;
   /** By node, so that a slow node delays only its own reads; null on one server. */
   readonly #batches: LoopBatches<Redis | null, Batch>;
+  /** Sent after everything else of the iteration. */
+  readonly #lastBatches: LoopBatches<Redis | null, Batch>;
   /** The build that was complete when the mark was last read; in a cluster only. */
   #seen: string | null = null;
 
@@ -51,12 +60,13 @@ export class CategoryReader {
     this.name = name;
     this.#redis = redis;
     this.#keys = projectionKeys(name);
-    this.#batches = new LoopBatches(redis, {
-      first: true,
+    const options: LoopBatchesOptions<Redis | null, Batch> = {
       create: () => ({ keys: [this.#keys.complete], places: new Map(), waiting: [] }),
       isFull: (batch, more) => batch.keys.length + more > MAX_KEYS,
       send: (batch) => this.#send(batch),
-    });
+    };
+    this.#batches = new LoopBatches(redis, { ...options, place: 'first' });
+    this.#lastBatches = new LoopBatches(redis, { ...options, place: 'last' });
   }
 
   document(key: string): Promise<{ readonly document: Document | null; readonly isComplete: boolean }> {
@@ -65,6 +75,11 @@ export class CategoryReader {
 
   value(key: string): Promise<{ readonly value: Buffer | null; readonly isComplete: boolean }> {
     return this.#one(key, (value, isComplete) => ({ value, isComplete }));
+  }
+
+  /** The same, on one server read after everything that is sent at the end of the same iteration of the event loop. */
+  valueAtLast(key: string): ReturnType<CategoryReader['value']> {
+    return this.#one(key, (value, isComplete) => ({ value, isComplete }), this.#lastBatches);
   }
 
   /** The documents of the keys, in their order; null for missing ones. */
@@ -110,9 +125,9 @@ export class CategoryReader {
   }
 
   // Without intermediate promises and arrays: every read of an entity passes through here.
-  #one<T>(key: string, take: (value: Buffer | null, isComplete: boolean) => T): Promise<T> {
+  #one<T>(key: string, take: (value: Buffer | null, isComplete: boolean) => T, batches = this.#batches): Promise<T> {
     return new Promise((resolve, reject) => {
-      const { keys, places, waiting } = this.#batches.of(this.#redis.isOneServer ? null : this.#redis.nodeOf(key), 1);
+      const { keys, places, waiting } = batches.of(this.#redis.isOneServer ? null : this.#redis.nodeOf(key), 1);
       let index = places.get(key);
       if (index === undefined) places.set(key, (index = keys.push(key) - 1));
       const at = index;

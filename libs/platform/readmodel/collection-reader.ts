@@ -18,6 +18,7 @@ export interface NumberRange {
 
 interface Batch {
   readonly fields: string[];
+  isUndivided: boolean;
   readonly values: PromiseWithResolvers<readonly (Buffer | null)[]>;
 }
 
@@ -44,17 +45,31 @@ export class CollectionReader {
   constructor(redis: RedisClient) {
     this.#redis = redis;
     this.#batches = new LoopBatches(redis, {
-      create: () => ({ fields: [], values: Promise.withResolvers() }),
+      create: () => ({ fields: [], isUndivided: false, values: Promise.withResolvers() }),
       isFull: ({ fields }, more) => fields.length + more > MAX_FIELDS,
-      send: ({ fields, values }, hash) =>
-        values.resolve(this.#large.read(hash, fields, (some) => this.#read(hash, some))),
+      send: ({ fields, isUndivided, values }, hash) =>
+        values.resolve(this.#large.read(hash, fields, (some) => this.#read(hash, some), { isUndivided })),
     });
   }
 
-  /** Fields of a hash as bytes, null for missing ones. Requests of one iteration are one `HMGET` for each hash. */
-  async fields(hash: string, fields: readonly (string | number)[]): Promise<(Buffer | null)[]> {
+  /** Whether the values of so many fields are read in several pieces, one after another. */
+  isDivided(hash: string, fields: number): boolean {
+    return this.#large.isDivided(hash, fields);
+  }
+
+  /**
+   * Fields of a hash as bytes, null for missing ones. Requests of one iteration are one `HMGET` for each hash.
+   *
+   * @param options `isUndivided`: all at the end of this iteration, also large values
+   */
+  async fields(
+    hash: string,
+    fields: readonly (string | number)[],
+    { isUndivided = false } = {},
+  ): Promise<(Buffer | null)[]> {
     if (fields.length === 0) return [];
     const batch = this.#batches.of(hash, fields.length);
+    batch.isUndivided ||= isUndivided;
     const from = batch.fields.length;
     for (const field of fields) batch.fields.push(String(field));
     return (await batch.values.promise).slice(from, from + fields.length);

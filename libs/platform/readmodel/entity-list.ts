@@ -1,6 +1,7 @@
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
 
+import type { Document } from './document.ts';
 import type { ListKeys } from './read-model.keys.ts';
 
 /** Which part of a list to read: after the member of the cursor, or else from an offset. */
@@ -8,6 +9,33 @@ export interface ListPage {
   readonly size: number;
   readonly offset: number;
   readonly after: string | null;
+}
+
+/** A page of a list; `last` is the sort key that the next page starts after. */
+export interface Page {
+  readonly total: number;
+  readonly hasNext: boolean;
+  readonly last: string | null;
+}
+
+/** A page of ready documents. */
+export interface DocumentPage extends Page {
+  readonly documents: readonly Document[];
+  /** Of the documents, in their order. */
+  readonly ids: readonly EntityId[];
+}
+
+/** A page of folded states. */
+export interface StatePage<State> extends Page {
+  readonly states: readonly State[];
+}
+
+/** A list of one organization's entities, and the facets to filter it by. */
+export interface ListFilter {
+  readonly category: string;
+  /** Null for the list of organizations: each of them belongs to itself. */
+  readonly organizationId: EntityId | null;
+  readonly facets: readonly [string, ...string[]];
 }
 
 export interface ListResult {

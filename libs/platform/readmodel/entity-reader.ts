@@ -1,14 +1,20 @@
-import { setTimeout as delay } from 'node:timers/promises';
-
 import { NO_EVENTS, type StreamRevision, streamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
-import { parseStreamName } from '#libs/platform/streams/index.ts';
 
 import { CategoryReader } from './category-reader.ts';
 import { decodeDocument, type Document } from './document.ts';
-import { idOfMember, readIds, readList, type ListPage } from './entity-list.ts';
+import {
+  type DocumentPage,
+  idOfMember,
+  type ListFilter,
+  type ListPage,
+  type Page,
+  readIds,
+  readList,
+  type StatePage,
+} from './entity-list.ts';
 import { KeptReads, type KeptRead, type WholeRead } from './kept-reads.ts';
 import type { Projector } from './projector.ts';
 import {
@@ -20,36 +26,7 @@ import {
   type EntityRef,
 } from './read-model.keys.ts';
 import type { ReadModel } from './read-model.ts';
-
-/** A page of a list; `last` is the sort key that the next page starts after. */
-interface Page {
-  readonly total: number;
-  readonly hasNext: boolean;
-  readonly last: string | null;
-}
-
-/** A page of ready documents. */
-export interface DocumentPage extends Page {
-  readonly documents: readonly Document[];
-  /** Of the documents, in their order. */
-  readonly ids: readonly EntityId[];
-}
-
-/** A page of folded states. */
-export interface StatePage<State> extends Page {
-  readonly states: readonly State[];
-}
-
-/** A list of one organization's entities, and the facets to filter it by. */
-interface ListFilter {
-  readonly category: string;
-  /** Null for the list of organizations: each of them belongs to itself. */
-  readonly organizationId: EntityId | null;
-  readonly facets: readonly [string, ...string[]];
-}
-
-const FIRST_PAUSE_MS = 5;
-const LONGEST_PAUSE_MS = 100;
+import { type SeenPosition, waitUntilVisible } from './visibility.ts';
 
 /**
  * Reads of entities by id and of lists, which stay correct while the read models of a category are being built, and
@@ -226,6 +203,42 @@ export class EntityReader {
     return { result, revision: streamRevision(Number(revision)), hasHeld };
   }
 
+  /**
+   * The same read in two round trips: `find` reads some parts together with the revision that they reflect, and `read`
+   * the others, all of which it requests synchronously; on one server, the revision is read right after them.
+   *
+   * @returns null if the two differ, or the entity is missing or not current: then {@link whole} says more
+   */
+  async together<Found extends { readonly revision: string }, T>(
+    entity: EntityRef,
+    find: () => Promise<Found | null>,
+    read: (found: Found) => Promise<T>,
+    keep?: KeptRead<T>,
+  ): Promise<WholeRead<T> | null> {
+    const key = this.#projector.keysOf(entity).revision;
+    const name = keep && key + keep.name;
+    const known = name === undefined ? undefined : this.kept.begin(name);
+    if (this.#projector.unapplied.has(key)) return null;
+    if (known && known.result !== null && (await this.#completeRevision(entity)) === known.revision) {
+      return wholeOf(known.result as T, known.revision ?? '');
+    }
+    const found = await find();
+    if (found === null) return null;
+    const reading = read(found);
+    const reader = this.#of(entity.category);
+    // A node of a cluster may redirect the one and not the other.
+    const checking = this.#redis.isOneServer ? reader.valueAtLast(key) : reading.then(() => reader.value(key));
+    const [result, after] = await Promise.all([reading, checking]);
+    const { revision } = found;
+    // Complete read models hold all events; the entity was not deleted or built meanwhile, because the mark was there.
+    if (!after.isComplete || after.value?.toString('latin1') !== revision) return null;
+    if (keep && name !== undefined) {
+      if (known?.revision === revision) this.kept.keep(name, revision, keep.pack(result));
+      else this.kept.note(name, revision);
+    }
+    return wholeOf(result, revision);
+  }
+
   /** Runs once for all concurrent callers of the same entity. */
   #catchUp({ category, organizationId, id }: EntityRef): Promise<boolean> {
     const { revision } = this.#projector.keysOf({ category, organizationId, id });
@@ -288,31 +301,14 @@ export class EntityReader {
     });
   }
 
-  /**
-   * Waits until the read models hold what the caller has written or seen.
-   *
-   * @returns true once the entity's read model reflects `revision` or a later one; false after `timeoutMs`
-   * @throws `Fault` `store_unavailable`
-   */
-  async waitUntilVisible(
-    position: { readonly organizationId: EntityId; readonly stream: string; readonly revision: number },
-    timeoutMs: number,
-  ): Promise<boolean> {
-    const { category, id } = parseStreamName(position.stream);
-    const { organizationId, revision } = position;
-    const key = this.#projector.keysOf({ category, organizationId, id }).revision;
-    const deadline = Date.now() + timeoutMs;
-    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
-      const [stored = NO_EVENTS] = await this.#readModel.revisions([key]);
-      if (stored >= revision) return true;
-      if (Date.now() + pause > deadline) return false;
-      await delay(pause);
-      // The writer or the projector is about to apply it; if neither does soon, do it here.
-      if (pause < LONGEST_PAUSE_MS) continue;
-      const caughtUp = this.#projector.catchUp(category, organizationId, id);
-      await Promise.race([caughtUp, delay(Math.max(0, deadline - Date.now()))]);
-    }
+  /** See {@link waitUntilVisible}. */
+  waitUntilVisible(position: SeenPosition, timeoutMs: number): Promise<boolean> {
+    return waitUntilVisible({ readModel: this.#readModel, projector: this.#projector }, position, timeoutMs);
   }
+}
+
+function wholeOf<T>(result: T, revision: string): WholeRead<T> {
+  return { result, revision: streamRevision(Number(revision)), hasHeld: true };
 }
 
 function beingBuilt(): Fault {

@@ -22,15 +22,19 @@ export class LargeReplies {
   readonly #sizes = new LRUCache<string, number>({ max: REMEMBERED });
   readonly #pieces = new FairSemaphore({ permits: MAX_PIECES });
 
+  isDivided(hash: string, fields: number): boolean {
+    return (this.#sizes.get(hash) ?? 0) * fields > PIECE_BYTES;
+  }
+
   /** @param readFields reads some of the fields, in their order */
   async read(
     hash: string,
     fields: readonly string[],
     readFields: (some: readonly string[]) => Promise<Values>,
+    { isUndivided = false } = {},
   ): Promise<Values> {
-    const size = this.#sizes.get(hash) ?? 0;
-    if (size * fields.length <= PIECE_BYTES) return this.#noted(hash, await readFields(fields));
-    const most = Math.max(1, Math.floor(PIECE_BYTES / size));
+    if (isUndivided || !this.isDivided(hash, fields.length)) return this.#noted(hash, await readFields(fields));
+    const most = Math.max(1, Math.floor(PIECE_BYTES / (this.#sizes.get(hash) ?? 1)));
     const values: (Buffer | null)[] = [];
     for (let at = 0; at < fields.length; at += most) {
       values.push(...(await this.#pieces.run(() => readFields(fields.slice(at, at + most)))));

@@ -1,5 +1,5 @@
 /** Redis: connections that fail fast and never send a command twice, functions, batches and pub/sub. */
-export { atEndOfIteration, LoopBatches } from './loop-batches.ts';
+export { atEndOfIteration, LoopBatches, type LoopBatchesOptions } from './loop-batches.ts';
 export { FunctionLibrary } from './function-library.ts';
 export { connectRedis, waitForRedis } from './redis.ts';
 export type { FunctionCall, RedisClient } from './redis-client.ts';

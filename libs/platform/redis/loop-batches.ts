@@ -2,31 +2,35 @@ import type { Redis } from 'ioredis';
 
 import type { RedisClient } from './redis-client.ts';
 
+/** The place of a send among the others of its iteration. */
+type Place = 'first' | 'middle' | 'last';
+
+type Send = () => void;
+
 /** Sends of this iteration of the event loop, by client. */
-const sendsOf = new WeakMap<RedisClient, (() => void)[]>();
+const sendsOf = new WeakMap<RedisClient, Record<Place, Send[]>>();
 
 /**
  * Calls `send` at the end of this iteration of the event loop. All commands of such calls go out in one write to each node,
- * because a write is a system call and costs more than most commands. They keep the order of the calls, except that
- * `first` ones precede the others.
+ * because a write is a system call and costs more than most commands. They keep the order of the calls within each place.
  *
  * @param send sends commands before it returns, and does not throw
  */
-export function atEndOfIteration(redis: RedisClient, send: () => void, { first = false } = {}): void {
+export function atEndOfIteration(redis: RedisClient, send: Send, { place = 'middle' as Place } = {}): void {
   const waiting = sendsOf.get(redis);
   if (waiting !== undefined) {
-    if (first) waiting.unshift(send);
-    else waiting.push(send);
+    waiting[place].push(send);
     return;
   }
-  const sends = [send];
+  const sends: Record<Place, Send[]> = { first: [], middle: [], last: [] };
+  sends[place].push(send);
   sendsOf.set(redis, sends);
   setImmediate(() => {
     sendsOf.delete(redis);
     // Before the first connection there is no stream; the commands then fail.
     const streams = redis.nodes().map((node): Redis['stream'] | undefined => node.stream);
     for (const stream of streams) stream?.cork();
-    for (const one of sends) one();
+    for (const one of [...sends.first, ...sends.middle, ...sends.last]) one();
     for (const stream of streams) stream?.uncork();
   });
 }
@@ -35,16 +39,18 @@ export interface LoopBatchesOptions<Key, Batch> {
   create(key: Key): Batch;
   /** As in {@link atEndOfIteration}. */
   send(batch: Batch, key: Key): void;
-  /** Whether `more` items do not fit: the batch is then sent at once, and another one begins. */
+  /** Whether `more` items do not fit: another batch begins then. */
   isFull?(batch: Batch, more: number): boolean;
-  readonly first?: boolean;
+  readonly place?: Place;
 }
 
 /** Collects the requests of one iteration of the event loop in batches by key, and sends them {@link atEndOfIteration}. */
 export class LoopBatches<Key, Batch> {
   readonly #redis: RedisClient;
   readonly #options: LoopBatchesOptions<Key, Batch>;
+  /** The newest batch of each key. */
   readonly #batches = new Map<Key, Batch>();
+  readonly #unsent = new Set<Batch>();
 
   constructor(redis: RedisClient, options: LoopBatchesOptions<Key, Batch>) {
     this.#redis = redis;
@@ -53,22 +59,25 @@ export class LoopBatches<Key, Batch> {
 
   /** The batch that `more` items for the key join. */
   of(key: Key, more = 1): Batch {
-    const { create, isFull, first = false } = this.#options;
+    const { create, isFull, place } = this.#options;
     const batch = this.#batches.get(key);
     if (batch !== undefined && isFull?.(batch, more) !== true) return batch;
-    if (batch !== undefined) this.flush(key);
     const begun = create(key);
     this.#batches.set(key, begun);
-    const flush = (): void => void (this.#batches.get(key) === begun && this.flush(key));
-    atEndOfIteration(this.#redis, flush, { first });
+    this.#unsent.add(begun);
+    atEndOfIteration(this.#redis, () => this.#send(key, begun), place && { place });
     return begun;
   }
 
-  /** Sends the batch of the key now, if there is one. */
+  /** Sends the newest batch of the key now, if there is one. */
   flush(key: Key): void {
     const batch = this.#batches.get(key);
-    if (batch === undefined) return;
-    this.#batches.delete(key);
+    if (batch !== undefined) this.#send(key, batch);
+  }
+
+  #send(key: Key, batch: Batch): void {
+    if (!this.#unsent.delete(batch)) return;
+    if (this.#batches.get(key) === batch) this.#batches.delete(key);
     this.#options.send(batch, key);
   }
 }

@@ -61,6 +61,12 @@ describe('while Redis is full', () => {
       expect((await call('GET', `/api/v1/channels/${untouched}`)).status).toBe(200);
       expect((await call('GET', `/api/v1/interactions/${known}`)).status).toBe(200);
       expect((await call('GET', '/api/v1/users')).status).toBe(200);
+      // Also where a full Redis would have to load the function that finds a page.
+      for (const functions of [null, 'FLUSH']) {
+        if (functions !== null) await api.stores.redis.command('FUNCTION', functions);
+        const page = await call('GET', `/api/v1/channels/${untouched}/interactions`);
+        expect([page.status, page.json.items?.map(({ id }: { id: string }) => id)]).toEqual([200, [known]]);
+      }
       expect(await call('GET', '/health/ready')).toMatchObject({
         status: 503,
         json: { checks: { read_model: { status: 'down', detail: { entities_behind: 2 } } } },

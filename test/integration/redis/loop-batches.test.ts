@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { atEndOfIteration } from '#libs/platform/redis/loop-batches.ts';
+import { atEndOfIteration, LoopBatches } from '#libs/platform/redis/loop-batches.ts';
 import type { RedisClient } from '#libs/platform/redis/redis-client.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/redis.ts';
 import { nodeWith } from '#test/support/redis-commands.ts';
@@ -24,15 +24,34 @@ describe('calls that are sent at the end of an iteration of the event loop', () 
     await server.stop();
   });
 
-  it('keep their order, except that priority calls come first', async () => {
+  it('keep their order, except that some come first or last', async () => {
     const replies: Promise<string | number | null>[] = [];
     await new Promise<void>((resolve) => {
+      const last = () => {
+        replies.push(node.get('turns'));
+        resolve();
+      };
+      atEndOfIteration(redis, last, { place: 'last' });
       atEndOfIteration(redis, () => void replies.push(node.incr('turns')));
       atEndOfIteration(redis, () => void replies.push(node.incrby('turns', 10)));
-      atEndOfIteration(redis, () => void replies.push(node.get('turns')), { first: true });
-      atEndOfIteration(redis, resolve);
+      atEndOfIteration(redis, () => void replies.push(node.get('turns')), { place: 'first' });
     });
-    expect(await Promise.all(replies)).toEqual([null, 1, 11]);
+    expect(await Promise.all(replies)).toEqual([null, 1, 11, '11']);
+  });
+
+  it('of full batches keep their place', async () => {
+    const sent: string[] = [];
+    const options = { create: () => [] as string[], isFull: (batch: string[]) => batch.length === 2 };
+    await new Promise<void>((resolve) => {
+      const last = new LoopBatches(redis, { ...options, place: 'last', send: (batch) => sent.push(...batch) });
+      for (const name of ['d', 'e', 'f', 'g', 'h']) last.of('key').push(name);
+      const middle = new LoopBatches(redis, { ...options, send: (batch) => sent.push(...batch) });
+      for (const name of ['a', 'b', 'c']) middle.of('key').push(name);
+      middle.flush('key');
+      expect(sent).toEqual(['c']);
+      atEndOfIteration(redis, resolve, { place: 'last' });
+    });
+    expect(sent).toEqual(['c', 'a', 'b', 'd', 'e', 'f', 'g', 'h']);
   });
 
   it('are sent together, and not before', async () => {

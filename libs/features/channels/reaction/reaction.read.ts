@@ -65,7 +65,7 @@ function mark(keys: ChannelKeys, sequence: number, member: string, field: string
   ];
 }
 
-const NO_ANNOTATIONS: ReadonlyMap<number, Annotation> = new Map();
+export const NO_ANNOTATIONS: ReadonlyMap<number, Annotation> = new Map();
 
 /** Adds reactions, receipts and dismissals to interactions that are read. */
 export class ReactionAnnotations {
@@ -101,12 +101,24 @@ export class ReactionAnnotations {
     reader: Reader,
     end: number,
   ): Promise<ReadonlyMap<number, Annotation>> {
-    const { marks, withdrawnMarks, documents } = channelKeys(organizationId, channelId);
     if (sequences.length === 1) {
+      const { documents } = channelKeys(organizationId, channelId);
       // Most interactions have no marks. In the same iteration of the event loop, the document is read from the same hash.
       const [marked] = await this.#collections.fields(documents, [markedField(sequences[0] ?? 0)]);
       if (!marked) return NO_ANNOTATIONS;
     }
+    return this.ofMarked(organizationId, channelId, sequences, reader, end);
+  }
+
+  /** The same where some are known to have marks; all is requested synchronously. */
+  async ofMarked(
+    organizationId: EntityId,
+    channelId: EntityId,
+    sequences: readonly number[],
+    reader: Reader,
+    end = Infinity,
+  ): Promise<ReadonlyMap<number, Annotation>> {
+    const { marks, withdrawnMarks } = channelKeys(organizationId, channelId);
     const [current, gone] = await Promise.all([
       this.#collections.withScores(marks, sequences),
       // Read after the marks, so that a reaction that is removed in between is in both, not in neither.

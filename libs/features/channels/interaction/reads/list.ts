@@ -192,11 +192,11 @@ function lowest(...bounds: readonly (number | undefined)[]): number | undefined 
 }
 
 /** Whether one index has exactly the interactions with the facets of the filter. */
-function isOneIndex({ turnId, contentRole }: InteractionFilter): boolean {
+export function isOneIndex({ turnId, contentRole }: InteractionFilter): boolean {
   return turnId === undefined || contentRole === undefined;
 }
 
-function narrowestFacet({ turnId, contentRole }: InteractionFilter): InteractionFacet {
+export function narrowestFacet({ turnId, contentRole }: InteractionFilter): InteractionFacet {
   if (turnId !== undefined) return `turn=${turnId}`;
   return contentRole === undefined ? 'all' : `role=${contentRole}`;
 }

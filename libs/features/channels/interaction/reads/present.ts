@@ -71,6 +71,29 @@ export async function currentDocuments(
   return found;
 }
 
+/**
+ * The same where it is known which interactions are incomplete, all requested at the end of this iteration of the event
+ * loop; null also for one that has changed since.
+ */
+export async function documentsAtOnce(
+  collections: CollectionReader,
+  keys: ChannelKeys,
+  sequences: readonly number[],
+  incomplete: ReadonlySet<number>,
+): Promise<(Buffer | null)[]> {
+  const open = sequences.filter((sequence) => incomplete.has(sequence));
+  const [found, texts] = await Promise.all([
+    collections.fields(keys.documents, sequences, { isUndivided: true }),
+    open.length === 0 ? [] : collections.texts(open.map((sequence) => keys.open(sequence))),
+  ]);
+  if (open.length === 0) return found;
+  const byPlace = new Map(open.map((sequence, nth) => [sequences.indexOf(sequence), texts[nth] ?? null]));
+  return found.map((document, place) => {
+    const text = byPlace.get(place);
+    return text === undefined ? document : text;
+  });
+}
+
 function isIncomplete(document: Buffer | null | undefined): boolean {
   return document != null && !isComplete(document);
 }

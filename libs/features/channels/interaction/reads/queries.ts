@@ -1,10 +1,10 @@
-import { type ChannelSequence, sequenceOf, streamRevision } from '#libs/kernel/event.ts';
+import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
+import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { SentPage } from '#libs/platform/http/index.ts';
-import type { HistoryPoint } from '#libs/platform/readmodel/index.ts';
+import type { HistoryPoint, KeptRead, WholeRead } from '#libs/platform/readmodel/index.ts';
 import type { Core } from '#libs/platform/runtime/index.ts';
 
-import type { ReactionAnnotations } from '../../reaction/reaction.read.ts';
+import { NO_ANNOTATIONS, type ReactionAnnotations } from '../../reaction/reaction.read.ts';
 
 import type { InteractionRef } from '../interaction.id.ts';
 import type { ToolCallUpdates } from '../tool-call-updates.ts';
@@ -16,26 +16,11 @@ import {
   isWithin,
   sequencesCreated,
 } from './list.ts';
+import { type FoundPage, type IndexedPage, type InteractionPage, packedPage, PageIndex } from './page.ts';
 import { PastInteractions } from './past.ts';
-import { type InteractionView, PresentInteractions, type Reader } from './present.ts';
+import { documentsAtOnce, type InteractionView, PresentInteractions, type Reader } from './present.ts';
 import { annotated, isComplete, spanIdOf, withNested } from './resource.ts';
 import { InteractionTreeIndex, updatesBelow } from './tree.ts';
-
-export interface InteractionPage {
-  /** Of the newest event of the channel that the page reflects. It reflects all events up to it, and none after it. */
-  readonly sequence: ChannelSequence;
-  readonly items: readonly Buffer[];
-  readonly total: number;
-  readonly hasNext: boolean;
-  /** Sequence that the next page starts after, in the order of the list. */
-  readonly last: string | null;
-  /** Sequence of the incomplete interaction that the list ends before. */
-  readonly oldestIncomplete: number | null;
-  /** Of a page that is kept. */
-  readonly sent?: SentPage;
-}
-
-type FoundPage = Omit<InteractionPage, 'sequence'>;
 
 /** Reads of a page that changes meanwhile, before it is read as of a sequence. */
 const ATTEMPTS = 2;
@@ -54,14 +39,12 @@ interface Reading extends Pick<Audience, 'reader'> {
   readonly view: InteractionView;
 }
 
-/** Memory of an item of a page beside its bytes. */
-const ITEM_BYTES = 128;
-
 /** Reads of interactions: stored bytes with annotations for the reader. All throw the faults of `EntityReader`. */
 export class InteractionQueries {
   readonly #core: Pick<Core, 'collections' | 'history' | 'reader'>;
   readonly #annotations: ReactionAnnotations;
   readonly #tree: InteractionTreeIndex;
+  readonly #pages: PageIndex;
   readonly #updates: ToolCallUpdates;
   readonly #present: InteractionView;
 
@@ -69,6 +52,7 @@ export class InteractionQueries {
     this.#core = core;
     this.#annotations = annotations;
     this.#tree = new InteractionTreeIndex(core);
+    this.#pages = new PageIndex(core);
     this.#updates = updates;
     this.#present = new PresentInteractions(core.collections);
   }
@@ -178,8 +162,7 @@ export class InteractionQueries {
       view.documents(keys, sequences),
       this.#annotations.of(organizationId, channelId, sequences, reader, view.end),
     ]);
-    if (added.size === 0) return documents;
-    return documents.map((document, index) => document && annotated(document, added.get(sequences[index] ?? 0)));
+    return annotatedAll(documents, sequences, added);
   }
 
   /** A channel's interactions; null if the organization has no such channel. */
@@ -201,8 +184,9 @@ export class InteractionQueries {
       const found = (await this.#core.reader.whole(channel, read))?.result;
       return found ? { ...found, sequence: sequenceOf(streamRevision(view.end - 2)) } : null;
     }
+    const indexed = this.#pages.answers(filter) ? await this.#indexed(reading, filter, page, keep) : null;
     for (let attempt = 1; ; attempt += 1) {
-      const found = await this.#core.reader.whole(channel, read, keep);
+      const found = attempt === 1 && indexed !== null ? indexed : await this.#core.reader.whole(channel, read, keep);
       if (found === null || found.result === null) return null;
       const sequence = sequenceOf(found.revision);
       if (found.hasHeld) return { ...found.result, sequence };
@@ -225,7 +209,56 @@ export class InteractionQueries {
     const [total, found] = await Promise.all([matching.count(), matching.page(page)]);
     const sequences = found.slice(0, page.size);
     const documents = await this.#read(reading, sequences);
-    const hasNext = found.length > page.size;
+    const indexed = { total, oldestIncomplete, sequences, hasNext: found.length > page.size };
+    return this.#pageOf(reading, filter, page, indexed, documents);
+  }
+
+  /**
+   * A page that one index answers, in two round trips: what it shows, then the documents and marks. Null if the channel is
+   * missing, not current or changes meanwhile, or if its documents are so large that they are read in pieces.
+   */
+  #indexed(
+    reading: Reading,
+    filter: InteractionFilter,
+    page: InteractionPageRequest,
+    keep: KeptRead<FoundPage> | undefined,
+  ): Promise<WholeRead<FoundPage> | null> {
+    const { organizationId, channelId, reader } = reading;
+    const channel = { category: CHANNEL, organizationId, id: channelId };
+    const keys = channelKeys(organizationId, channelId);
+    const { collections } = this.#core;
+    const find = async (): Promise<IndexedPage | null> => {
+      const found = await this.#pages.find(channel, filter, page).catch((error: unknown) => {
+        // A full Redis serves reads, but does not load the function.
+        if (error instanceof Fault) return null;
+        throw error;
+      });
+      return found !== null && collections.isDivided(keys.documents, found.sequences.length) ? null : found;
+    };
+    return this.#core.reader.together(
+      channel,
+      find,
+      async (indexed) => {
+        const { sequences, incomplete, hasMarks } = indexed;
+        const [documents, added] = await Promise.all([
+          documentsAtOnce(collections, keys, sequences, incomplete),
+          hasMarks && reader !== null
+            ? this.#annotations.ofMarked(organizationId, channelId, sequences, reader)
+            : NO_ANNOTATIONS,
+        ]);
+        return this.#pageOf(reading, filter, page, indexed, annotatedAll(documents, sequences, added));
+      },
+      keep,
+    );
+  }
+
+  async #pageOf(
+    { organizationId, channelId, view }: Reading,
+    filter: InteractionFilter,
+    page: InteractionPageRequest,
+    { total, oldestIncomplete, sequences, hasNext }: Omit<IndexedPage, 'revision' | 'incomplete' | 'hasMarks'>,
+    documents: readonly (Buffer | null)[],
+  ): Promise<FoundPage> {
     const isNewest = filter.order === 'asc' ? !hasNext : page.after === null && page.offset === 0;
     const updates = isNewest && view === this.#present ? await this.#updatesIn(organizationId, channelId, filter) : [];
     return {
@@ -249,6 +282,15 @@ export class InteractionQueries {
   }
 }
 
+function annotatedAll(
+  documents: (Buffer | null)[],
+  sequences: readonly number[],
+  added: Awaited<ReturnType<ReactionAnnotations['of']>>,
+): (Buffer | null)[] {
+  if (added.size === 0) return documents;
+  return documents.map((document, index) => document && annotated(document, added.get(sequences[index] ?? 0)));
+}
+
 /** Names the readers that see the same annotations. */
 function nameOf(reader: Reader | null): string {
   return reader === null ? 'plain' : `as ${reader.userId}${reader.namesReactors === true ? ' with reactors' : ''}`;
@@ -256,13 +298,4 @@ function nameOf(reader: Reader | null): string {
 
 function packed(document: Buffer): [Buffer, number] {
   return [Buffer.from(document), document.length];
-}
-
-/** With all items in one block. */
-function packedPage(page: FoundPage): [FoundPage, number] {
-  const bytes = Buffer.concat(page.items);
-  let end = 0;
-  const items = page.items.map(({ length }) => bytes.subarray(end, (end += length)));
-  // Counted twice: for the items, and for the body that is sent.
-  return [{ ...page, items, sent: { meta: '', body: null } }, 2 * bytes.length + items.length * ITEM_BYTES];
 }

@@ -126,8 +126,15 @@ describe('a prompt', () => {
       await eventually(() => expect(sizes).toHaveLength(1));
       const other = await prompt(created.json.id, { prompt: 'And I?' }, {}, api.foreignKey);
       expect(other).toMatchObject({ status: 200, json: { message: 'Yes.' } });
+      const all = Promise.all(many);
       gate.resolve();
-      expect((await Promise.all(many)).map(({ status }) => status)).toEqual(many.map(() => 200));
+      // Only organizations that have sent a request within the last second are left time.
+      let answers: Awaited<typeof all> | undefined;
+      do {
+        const asked = api.documents.call('GET', '/api/v1/agents', undefined, {}, api.foreignKey);
+        answers = await Promise.race([all, asked.then(() => undefined)]);
+      } while (answers === undefined);
+      expect(answers.map(({ status }) => status)).toEqual(many.map(() => 200));
       // Those that had to wait leave time to the organization that sends requests as well.
       expect(pace).toHaveBeenCalled();
     } finally {

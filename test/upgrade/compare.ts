@@ -121,7 +121,7 @@ function differencesOf(former: Reading, current: Reading | undefined, added: Set
 
 /** The route and the names of its parameters. */
 function routeOf(key: string): string {
-  const [address = '', query = ''] = key.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32}/g, '{id}').split('?');
+  const [address = '', query = ''] = key.replaceAll(/(?<=[/ ])[\w-]{22,}/g, '{id}').split('?');
   const names = query === '' ? '' : `?${[...new URLSearchParams(query).keys()].join('&')}`;
   return address + names;
 }

@@ -22,8 +22,8 @@ import { type Started, startCheckout } from './server.ts';
 import { unwrittenTypes } from './unwritten-types.ts';
 
 const CURRENT = resolve(import.meta.dirname, '../..');
-/** Of one entity; lists have new entries by then, and the organization another name. */
-const OWN_ADDRESS = / \/api\/v1\/(?!organizations)\w+\/[^/?]{16,}/;
+/** Of one entity; lists have new entries by then, and the organization, which agents show, another name. */
+const OWN_ADDRESS = / \/api\/v1\/(?!organizations|agents\/[^/]+$)\w+\/[^/?]{16,}/;
 const { positionals, values: options } = parseArgs({
   allowPositionals: true,
   options: { keep: { type: 'boolean', default: false }, accept: { type: 'string', multiple: true, default: [] } },

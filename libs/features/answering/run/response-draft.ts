@@ -2,84 +2,116 @@ import type { InteractionRef } from '#libs/features/channels/index.ts';
 
 import type { RunInChannel } from './run.channel.ts';
 
-/** Between two deltas of a response while a model writes: shorter than a reader notices, longer than a write takes. */
+/** Between two ticks: shorter than a reader notices, longer than a write takes. */
 const MIN_INTERVAL_MS = 20;
-/** Of all responses in this process: with 200 of them, each has a delta every 200 ms. */
-const MAX_WRITES_PER_SECOND = 1_000;
+/** However busy the process is, readers see text five times a second. */
+const MAX_INTERVAL_MS = 200;
+/** In between, ticks begin so many times as far from each other as the writes of one took: deltas get a part of the process. */
+const INTERVAL_OF_WRITES = 8;
+/** A store that was away is tried again after this time. */
+const RETRY_MS = 1_000;
 
 /**
- * The text of a response on its way to subscribers. Pieces that arrive while a delta is written go into the next one, so
- * a fast model costs few writes, and many models that write at once share a number of writes. A delta that cannot be
- * written ends the stream of deltas: the text is shown when the response is complete.
+ * One clock for the deltas of all responses of this process: those that have new text are written together, which is one
+ * write to each node of Redis. A tick waits for no write: a response whose delta is still on its way is passed over.
  */
-export class ResponseDraft {
-  /** Drafts of this process that are being written, the pauses between their deltas included. */
-  static #writers = 0;
+export class DraftTicks {
+  #due = new Set<ResponseDraft>();
+  #isDue = false;
+  #nextAt = 0;
+  #intervalMs = MIN_INTERVAL_MS;
 
-  readonly #channel: Pick<RunInChannel, 'putDraft'>;
-  readonly #ref: InteractionRef;
-  /** Length that the draft has, in UTF-16 code units. */
-  #written = 0;
-  #text: string;
-  #writing: Promise<void> | null = null;
-  #isBroken = false;
-  /** The text is complete: what is left of it is written at once. */
-  #isComplete = false;
-  #endPause: () => void = () => undefined;
-
-  /** @param text what the response begins with: the text of earlier steps */
-  constructor(channel: Pick<RunInChannel, 'putDraft'>, ref: InteractionRef, text: string) {
-    this.#channel = channel;
-    this.#ref = ref;
-    this.#text = text;
+  join(draft: ResponseDraft): void {
+    this.#due.add(draft);
+    if (this.#isDue) return;
+    this.#isDue = true;
+    setTimeout(() => this.#tick(), Math.max(0, this.#nextAt - performance.now()));
   }
 
-  get text(): string {
-    return this.#text;
+  #tick(): void {
+    this.#isDue = false;
+    const startedAt = performance.now();
+    this.#nextAt = startedAt + this.#intervalMs;
+    const due = this.#due;
+    this.#due = new Set();
+    const writes = Array.from(due, (draft) => draft.write()).filter((write) => write !== null);
+    if (writes.length === 0) return;
+    // The first reply counts: a node of Redis that hangs holds up only the responses that it has.
+    void Promise.race(writes).then(() => {
+      const intervalMs = INTERVAL_OF_WRITES * (performance.now() - startedAt);
+      this.#intervalMs = Math.min(MAX_INTERVAL_MS, Math.max(MIN_INTERVAL_MS, intervalMs));
+    });
+  }
+}
+
+const TICKS = new DraftTicks();
+
+/**
+ * The text of a response on its way to subscribers. The first delta and the last one are written at once, the others at the
+ * ticks of the process; pieces that arrive in between are one delta. A delta that the channel refuses ends the stream of
+ * deltas: the text is shown when the response is complete. While the store is away, the text waits for it.
+ */
+export class ResponseDraft {
+  readonly #channel: Pick<RunInChannel, 'putDraft'>;
+  readonly #ref: InteractionRef;
+  readonly #ticks: DraftTicks;
+  #text: string;
+  /** The end of the text that is not written. */
+  #unwritten: string;
+  #writing: Promise<void> | null = null;
+  #hasBegun = false;
+  #isRefused = false;
+  #retryAt = 0;
+
+  /** @param text what the response begins with: the text of earlier steps */
+  constructor(channel: Pick<RunInChannel, 'putDraft'>, ref: InteractionRef, text: string, ticks = TICKS) {
+    this.#channel = channel;
+    this.#ref = ref;
+    this.#ticks = ticks;
+    this.#text = text;
+    this.#unwritten = text;
   }
 
   add(piece: string): void {
     if (piece === '') return;
     this.#text += piece;
-    this.#writing ??= this.#write();
+    this.#unwritten += piece;
+    this.#continue();
   }
 
-  /** Waits until all is written. Nothing may be added after it. */
+  /** Waits until all is written, which waits for no tick. Nothing may be added after it. */
   async settled(): Promise<void> {
-    this.#isComplete = true;
-    this.#endPause();
-    while (this.#writing !== null) await this.#writing;
+    await this.#writing;
+    await this.write();
   }
 
-  async #write(): Promise<void> {
-    ResponseDraft.#writers += 1;
-    try {
-      while (!this.#isBroken && this.#text.length !== this.#written) {
-        const { length } = this.#text;
-        const startedAt = performance.now();
-        // An earlier attempt at the step may have left its draft.
-        this.#isBroken =
-          !(await this.#channel.putDraft(this.#ref, this.#written, this.#text.slice(this.#written, length))).ok &&
-          !(await this.#channel.putDraft(this.#ref, null, this.#text.slice(0, length))).ok;
-        this.#written = length;
-        await this.#pauseSince(startedAt);
-      }
-    } catch {
-      this.#isBroken = true;
-    } finally {
-      ResponseDraft.#writers -= 1;
+  /** Writes what is not written; null if there is nothing, or if an earlier delta is on its way. Does not reject. */
+  write(): Promise<void> | null {
+    if (this.#writing !== null || this.#unwritten === '' || this.#isRefused) return null;
+    this.#hasBegun = true;
+    return (this.#writing = this.#writeDelta().finally(() => {
       this.#writing = null;
-    }
+      this.#continue();
+    }));
   }
 
-  async #pauseSince(startedAt: number): Promise<void> {
-    const share = (1_000 * ResponseDraft.#writers) / MAX_WRITES_PER_SECOND;
-    const leftMs = Math.max(MIN_INTERVAL_MS, share) - (performance.now() - startedAt);
-    if (leftMs <= 0 || this.#isComplete) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, leftMs);
-    this.#endPause = resolve;
-    await promise;
-    clearTimeout(timer);
+  #continue(): void {
+    if (this.#writing !== null || this.#unwritten === '' || performance.now() < this.#retryAt) return;
+    if (this.#hasBegun) this.#ticks.join(this);
+    else void this.write();
+  }
+
+  async #writeDelta(): Promise<void> {
+    const [text, delta] = [this.#text, this.#unwritten];
+    this.#unwritten = '';
+    try {
+      // An earlier attempt at the step, or at this delta, may have left its draft.
+      this.#isRefused =
+        !(await this.#channel.putDraft(this.#ref, text.length - delta.length, delta)).ok &&
+        !(await this.#channel.putDraft(this.#ref, null, text)).ok;
+    } catch {
+      this.#unwritten = delta + this.#unwritten;
+      this.#retryAt = performance.now() + RETRY_MS;
+    }
   }
 }

@@ -1,8 +1,8 @@
 /** The client as its users install it: built, packed, and installed in a folder without any other part of Parley. */
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { oncePerRun } from './once-per-run.ts';
@@ -52,7 +52,10 @@ function overridesOf({ '@parley/client': _client, ...others }: Record<string, st
   return Object.fromEntries(Object.keys(others).map((name) => [name, `$${name}`]));
 }
 
-/** Built in a copy, because other tests may build at the same time. */
+/**
+ * Built in a copy, because other tests may build at the same time. The programs of packages are not on its path: after
+ * `npm start`, that of the compiler is missing until the build has installed it.
+ */
 async function packClient(parent: string): Promise<string> {
   const copy = join(parent, 'source');
   const folder = join(copy, 'libs/client');
@@ -60,8 +63,14 @@ async function packClient(parent: string): Promise<string> {
   for (const file of ['package.json', 'README.md', 'tsconfig.json', 'tsconfig.build.json', 'src']) {
     await cp(join(root, 'libs/client', file), join(folder, file), { recursive: true });
   }
-  await cp(join(root, 'tsconfig.json'), join(copy, 'tsconfig.json'));
-  await symlink(join(root, 'node_modules'), join(copy, 'node_modules'));
+  for (const path of ['tsconfig.json', 'package-lock.json', 'infra/set-up']) {
+    await cp(join(root, path), join(copy, path), { recursive: true });
+  }
+  const modules = join(root, 'node_modules');
+  await mkdir(join(copy, 'node_modules'));
+  for (const name of await readdir(modules)) {
+    if (name !== '.bin') await symlink(join(modules, name), join(copy, 'node_modules', name));
+  }
   return tarballIn(parent, await npm(folder, 'pack', '--json', '--pack-destination', parent));
 }
 
@@ -84,7 +93,9 @@ function npm(folder: string, ...args: string[]): Promise<string> {
 }
 
 async function execute(program: string, args: readonly string[], cwd: string): Promise<string> {
-  const { PATH = '', HOME = '' } = process.env;
-  const { stdout } = await promisify(execFile)(program, [...args], { cwd, env: { PATH, HOME } });
+  const { HOME = '', PATH = '' } = process.env;
+  const folders = PATH.split(delimiter).filter((folder) => !folder.endsWith('.bin'));
+  const env = { HOME, PATH: [dirname(process.execPath), ...folders].join(delimiter) };
+  const { stdout } = await promisify(execFile)(program, [...args], { cwd, env });
   return stdout;
 }

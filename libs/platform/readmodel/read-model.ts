@@ -10,7 +10,9 @@ import {
   type FunctionCall,
   type OwnTopic,
   type RedisClient,
+  type Reply,
   type TopicSubscriptions,
+  valuesOf,
 } from '#libs/platform/redis/index.ts';
 
 import type { ListKeys } from './read-model.keys.ts';
@@ -144,7 +146,7 @@ export class ReadModel {
       if (this.#redis.isOneServer) for (const entry of write.lists) calls.push(indexCall(entry));
       positions.push(calls.push(applyCall(write, own)) - 1);
     }
-    const replies = await this.#functions.callAll(calls).catch((error: unknown) => {
+    const replies = await this.#call(calls, positions).catch((error: unknown) => {
       // The write may have happened all the same, and left the publication to this process.
       own?.miss();
       throw error;
@@ -152,6 +154,20 @@ export class ReadModel {
     const outcomes = positions.map((at) => outcome(replies[at]));
     if (own !== null && only && outcomes[0]?.isOwn === true) this.#publish(own, only);
     return outcomes;
+  }
+
+  /** @param positions of the calls that apply entities, each behind those that write the lists of its entity */
+  async #call(calls: readonly FunctionCall[], positions: readonly number[]): Promise<unknown[]> {
+    const replies = await this.#functions.repliesTo(calls);
+    if (replies.some(({ ok }) => !ok)) await this.#forget(unlisted(calls, replies, positions));
+    return valuesOf(replies);
+  }
+
+  /** Deletes revisions, so that the entities are folded again, with their lists. */
+  async #forget(revisionKeys: readonly string[]): Promise<void> {
+    if (revisionKeys.length === 0) return;
+    // If Redis is gone now, projectors begin again from their checkpoints, and write the lists of all events behind these.
+    await this.#redis.remove(revisionKeys).catch(() => undefined);
   }
 
   /** Publishes in Redis after all, if the process has left the topic meanwhile: then another one was its only subscriber. */
@@ -214,6 +230,23 @@ export class ReadModel {
     // Folded from the log instead.
     return null;
   }
+}
+
+/**
+ * The revision keys of entities that were applied although Redis has refused entries of their lists, as a full one does
+ * when others free memory between the two. Nobody would write the entries any more.
+ */
+function unlisted(
+  calls: readonly FunctionCall[],
+  replies: readonly Reply<unknown>[],
+  positions: readonly number[],
+): string[] {
+  return positions.flatMap((at, nth) => {
+    const lists = replies.slice((positions[nth - 1] ?? -1) + 1, at);
+    const applied = replies[at];
+    if (lists.every(({ ok }) => ok) || applied?.ok !== true || outcome(applied.value).kind !== 'applied') return [];
+    return calls[at]?.keys.slice(0, 1) ?? [];
+  });
 }
 
 function applyCall(write: EntityWrite, own: OwnTopic | null): FunctionCall {

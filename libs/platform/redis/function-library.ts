@@ -41,16 +41,16 @@ export class FunctionLibrary {
    * calls may have been executed: calls must be repeatable.
    */
   async callAll(calls: readonly FunctionCall[]): Promise<unknown[]> {
+    return valuesOf(await this.repliesTo(calls));
+  }
+
+  /** The same, where the caller needs to know which of the calls have failed. */
+  async repliesTo(calls: readonly FunctionCall[]): Promise<readonly Reply<unknown>[]> {
     if (calls.length === 0) return [];
-    let replies = await this.#send(calls);
-    if (replies.some(isNotLoaded)) {
-      await this.#redis.loadFunctions(this.#source);
-      replies = await this.#send(calls);
-    }
-    return replies.map((reply) => {
-      if (!reply.ok) throw reply.error;
-      return reply.value;
-    });
+    const replies = await this.#send(calls);
+    if (!replies.some(isNotLoaded)) return replies;
+    await this.#redis.loadFunctions(this.#source);
+    return this.#send(calls);
   }
 
   async #send(calls: readonly FunctionCall[]): Promise<readonly Reply<unknown>[]> {
@@ -86,6 +86,14 @@ export class FunctionLibrary {
       },
     );
   }
+}
+
+/** @throws the error of the first call that has failed */
+export function valuesOf(replies: readonly Reply<unknown>[]): unknown[] {
+  return replies.map((reply) => {
+    if (!reply.ok) throw reply.error;
+    return reply.value;
+  });
 }
 
 function isNotLoaded(reply: Reply<unknown>): boolean {

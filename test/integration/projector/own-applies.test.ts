@@ -7,7 +7,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { newId } from '#libs/kernel/ids.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import type { FeedItem, LogFeed } from '#libs/platform/eventstore/index.ts';
+import { CHANNEL_READ_MODEL } from '#libs/features/channels/channel.keys.ts';
 import { ReadModel, READ_MODELS_PREFIX } from '#libs/platform/readmodel/index.ts';
+import { listKeys } from '#libs/platform/readmodel/read-model.keys.ts';
 import type { ApplyOutcome, EntityWrite } from '#libs/platform/readmodel/read-model.ts';
 import { composeFeatures, type Features } from '#services/features.ts';
 import { Follower } from '#services/projector/follower.ts';
@@ -186,4 +188,24 @@ describe('events that a command of the process has applied', () => {
     await follower.follow({ items: items(), checkpoints }, abort.signal);
     expect(await shown()).toBe('second');
   });
+});
+
+it('an entity is in its list, though Redis refused the entry and then took the entity', async () => {
+  const owner = newId();
+  const { members } = listKeys(CHANNEL_READ_MODEL, owner);
+  const { redis } = test.platform;
+  const listed = async (): Promise<readonly string[]> => {
+    const page = await features.channels.list(owner, { archived: false }, { offset: 0, size: 10, after: null });
+    return page.ids;
+  };
+  const deliver = hold();
+  // A full Redis may refuse the one and take the other, too, when others free memory in between.
+  await nodeWith(redis, members).set(members, 'of another type');
+  const made = newId();
+  await features.channels.create(serviceCommand(owner), { id: made, ...PLAIN_CHANNEL, name: 'made' });
+  deliver();
+  await eventually(() => expect(loop.progress.problem).not.toBeNull());
+  await redis.remove([members]);
+  await caughtUp();
+  expect(await listed()).toEqual([made]);
 });

@@ -37,7 +37,7 @@ const ASIDE_NAMES = new Set(
     'nav navbar docnav navigation navheader navfooter site-nav sidebar side-bar sphinxsidebar related breadcrumb breadcrumbs ' +
     'toc table-of-contents footer page-footer site-footer site-header menu cookie-banner cookie-consent advertisement ' +
     'ads pagination pager prev-next skip-link skip-nav skiplink share social newsletter comments headerlink ' +
-    'sr-only visually-hidden noprint printfooter mw-editsection catlinks mw-jump-link signature message-signature ' +
+    'sr-only visually-hidden noprint printfooter mw-editsection catlinks mw-jump-link message-signature ' +
     'post-signature user-signature'
   ).split(' '),
 );
@@ -95,6 +95,7 @@ const LINE_NUMBERS = new Set('linenos lineno linenodiv rouge-gutter hljs-ln-numb
 export const NAMES_ASIDE = 1;
 export const NAMES_POST = 2;
 export const NAMES_LINE_NUMBERS = 4;
+export const NAMES_SIGNATURE = 8;
 
 /** Sites use the same names, and combine them in the same few ways, in all of their pages. */
 const known = new Map<string, number>();
@@ -102,7 +103,7 @@ const MAX_KNOWN = 20_000;
 
 /**
  * The meaning of the words of a `class` or an `id`: NAMES_ASIDE stands beside the content, NAMES_POST is the text of
- * a post, NAMES_LINE_NUMBERS has the numbers of the lines of code.
+ * a post, NAMES_LINE_NUMBERS has the numbers of the lines of code, NAMES_SIGNATURE is that of a person or of a function.
  */
 export function meaningOf(names = ''): number {
   if (names === '') return 0;
@@ -121,6 +122,7 @@ function meaningOfName(name: string): number {
   return (
     (isAside ? NAMES_ASIDE : 0) |
     (POSTS.has(name.toLowerCase()) ? NAMES_POST : 0) |
-    (LINE_NUMBERS.has(name) ? NAMES_LINE_NUMBERS : 0)
+    (LINE_NUMBERS.has(name) ? NAMES_LINE_NUMBERS : 0) |
+    (name === 'signature' ? NAMES_SIGNATURE : 0)
   );
 }

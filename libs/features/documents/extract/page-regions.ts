@@ -7,6 +7,7 @@ import {
   NAMES_ASIDE,
   NAMES_LINE_NUMBERS,
   NAMES_POST,
+  NAMES_SIGNATURE,
   OUTER_ASIDE,
 } from './html-elements.ts';
 import { comparable } from './generic-headings.ts';
@@ -114,9 +115,16 @@ function isNamedPost(node: HtmlNode): boolean {
 }
 
 function isNamedAside(node: HtmlNode): boolean {
-  const isByClass = (meaningOf(node.attribute('class')) & NAMES_ASIDE) !== 0;
-  const isNamed = isByClass || ((meaningOf(node.attribute('id')) & NAMES_ASIDE) !== 0 && !isAnchor(node));
+  const isNamed = isAsideIn(node, 'class') || (isAsideIn(node, 'id') && !isAnchor(node));
   return isNamed && !wrapsCode(node);
+}
+
+/** Elements in which forums put the signatures of their users. Those of functions are headings, paragraphs and spans. */
+const SIGNED = /^(?:div|blockquote|aside|section|footer|table|tr|td)$/;
+
+function isAsideIn(node: HtmlNode, attribute: 'class' | 'id'): boolean {
+  const meaning = meaningOf(node.attribute(attribute));
+  return (meaning & NAMES_ASIDE) !== 0 || ((meaning & NAMES_SIGNATURE) !== 0 && SIGNED.test(node.name));
 }
 
 const HEADING = /^(?:h[1-6]|dt)$/;

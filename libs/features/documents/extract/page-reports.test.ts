@@ -34,6 +34,19 @@ it.each([
     'a section whose anchor has a prefix (Django)',
     `<div id=s-notes><h1>Notes</h1><p>${words}</p><div id=s-date-filter><h2>Date <code>filter</code></h2><p>KEPT</div></div>`,
   ],
+  [
+    'a signature of code that is a heading (YARD)',
+    `<main><p>${words}</p><h3 class="signature first" id=r>KEPT</h3></main>`,
+  ],
+  [
+    'a signature of code that is a heading (ExDoc)',
+    `<main><p>${words}</p><div><h1 class=signature>KEPT</h1></div></main>`,
+  ],
+  [
+    'a signature of code within a heading (JSDoc)',
+    `<main><p>${words}</p><h4 class=name id=run>run<span class=signature>(KEPT)</span></h4></main>`,
+  ],
+  ['the signature of an overload (YARD)', `<main><p>${words}</p><ul><li><p class=signature>KEPT</p></ul></main>`],
   ['signatures of code (Javadoc)', `<main><p>${words}</p><div class=member-signature>KEPT</div></main>`],
   ['a heading whose anchor is the name of a part of pages', `<main><p>${words}</p><h2 id=navigation>KEPT</h2>`],
   ['a heading with an anchor within', `<main><p>${words}</p><h2><a name=menu id=menu>KEPT</a></h2>`],
@@ -49,6 +62,11 @@ it.each([
 
 it.each([
   ['a box that is named after its heading', `<p>${words}</p><div id=newsletter><h2>Newsletter</h2>LEFT OUT</div>`],
+  ['a signature below a post (phpBB)', `<main><p>${words}</p><div id=sig1 class=signature>LEFT OUT</div></main>`],
+  [
+    'a signature below a post (vBulletin)',
+    `<main><p>${words}</p><blockquote class="signature restore">LEFT OUT</blockquote></main>`,
+  ],
   ['comments below a text', `<main><p>${words}</p><section id=comments><h2>2 comments</h2><p>LEFT OUT</section>`],
   ['links of the place in a site', `<p id=breadcrumbs>LEFT OUT<p>${words}</p>`],
   ['numbers of lines in code', `<p>${words}</p><pre><span class=linenos>LEFT OUT</span>a = 1</pre>`],

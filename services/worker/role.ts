@@ -1,7 +1,15 @@
+import type { DomainEvent } from '#libs/kernel/event.ts';
 import { type Config, withinMemory } from '#libs/platform/config/index.ts';
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
 import { startBackgroundJob, unlessAborted, type RunningRole } from '#libs/platform/lifecycle/index.ts';
-import { GROUP_PREFIX, reactorNameOf, ReactorRunner, type AnyReactor } from '#libs/platform/reactors/index.ts';
+import type { Projection, Projector } from '#libs/platform/readmodel/index.ts';
+import {
+  GROUP_PREFIX,
+  reactorNameOf,
+  ReactorRunner,
+  type AnyReactor,
+  type RecordedStep,
+} from '#libs/platform/reactors/index.ts';
 import { TipCache } from '#libs/platform/streams/index.ts';
 import type { Labels } from '#libs/platform/telemetry/index.ts';
 import { BLOB_REFERENCES } from '#services/features.ts';
@@ -54,8 +62,7 @@ export async function startReactors(
       stopTimeoutMs,
       onAttempt: (outcome) => attempts.add({ reactor: name, outcome }),
       // So that readers see the outcome at once; otherwise the projector applies it a moment later.
-      onRecorded: (category, organizationId, id) =>
-        void features.projector.catchUp(category, organizationId, id).catch(() => undefined),
+      onRecorded: (recorded) => void applied(recorded, features.projector).catch(() => undefined),
     });
     const job = startBackgroundJob({
       name: `reactor ${name}`,
@@ -70,6 +77,21 @@ export async function startReactors(
   observe(platform, runners);
   platform.probes.push(reactorsProbe(runners));
   return { stop: async () => void (await Promise.all(runners.map(({ job }) => job.stop()))) };
+}
+
+async function applied({ process, run, ...of }: RecordedStep, projector: Projector): Promise<void> {
+  const [first, ...later] = run?.events ?? [];
+  if (run === null || first === undefined || !('project' in process)) {
+    await projector.catchUp(process.category, of.organizationId, of.id);
+    return;
+  }
+  const { before, after } = run;
+  await projector.applyAppended(process as Projection<unknown, DomainEvent>, {
+    ...of,
+    before,
+    after,
+    events: [first, ...later],
+  });
 }
 
 type Runners = readonly { readonly name: string; readonly runner: Pick<ReactorRunner, 'progress'> }[];

@@ -2,9 +2,10 @@ import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } f
 
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { withinMemory } from '#libs/platform/config/index.ts';
 import { Entities, entity, type EntityCore } from '#libs/platform/entity/index.ts';
 import { SharedCalls } from '#libs/platform/lifecycle/index.ts';
-import { foldStream } from '#libs/platform/streams/index.ts';
+import { emptyTip, foldTail, type Tip, TipCache } from '#libs/platform/streams/index.ts';
 
 import { agentFields } from './agent.fields.ts';
 import {
@@ -63,15 +64,33 @@ export const agentEntity = entity<AgentState, AgentEvent, AgentFacets>({
 /** The details of an agent that other agents learn. */
 export type AgentProfile = Pick<Agent, 'id' | 'name' | 'description'>;
 
+/** Of the agents that were read last. */
+const TIP_BYTES = withinMemory(8 * 1024 * 1024);
+
 export class Agents extends Entities<AgentState, AgentEvent, AgentFacets> {
   readonly secrets: AgentSecrets;
-  /** Each message of a channel needs its agents, and busy channels have the same ones. */
+  /** Each message of a channel needs its agents, and busy channels have the same ones: only what is new of one is decoded. */
   readonly #reads: SharedCalls<EntityId, AgentState>;
+  readonly #tips = new TipCache(TIP_BYTES);
 
   constructor(core: EntityCore & { readonly tokenSecret: string }) {
     super(agentEntity, core);
-    this.#reads = new SharedCalls((id) => foldStream(core.store, agentEntity.projection, id));
+    this.#reads = new SharedCalls((id) => this.#read(core.store, id));
     this.secrets = new AgentSecrets(core.tokenSecret);
+  }
+
+  async #read(store: EntityCore['store'], id: EntityId): Promise<AgentState> {
+    const { projection } = agentEntity;
+    const known = this.#tips.get(id)?.tip as Tip<AgentState> | undefined;
+    try {
+      const tip = await foldTail(store, projection, id, known ?? emptyTip(projection));
+      if (tip.state !== null && tip.revision !== known?.revision) this.#tips.put(id, { tip }, null);
+      return tip.state;
+    } catch (error) {
+      // The stream may have been deleted.
+      this.#tips.delete(id);
+      throw error;
+    }
   }
 
   /**

@@ -1,5 +1,5 @@
 import { accept, type Decision, refuse } from '#libs/kernel/decider.ts';
-import { streamRevision } from '#libs/kernel/event.ts';
+import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { type CommandContext, CommandHandler } from '#libs/platform/commands/index.ts';
 import {
@@ -206,21 +206,29 @@ export class Channels {
     return new Set((channel?.participants ?? []).flatMap((one) => (one.type === 'agent' ? [one.agentId] : [])));
   }
 
-  /** How messages of the channel treat runs that answer earlier ones, by its log as it is now. */
-  async runConcurrency(organizationId: EntityId, id: EntityId): Promise<RunConcurrency> {
-    return (await this.entities.latest(organizationId, id))?.runConcurrency ?? 'queue';
+  /** How messages of the channel treat runs that answer earlier ones, as of `seenRevision` of the context or later. */
+  async runConcurrency(context: CommandContext, id: EntityId): Promise<RunConcurrency> {
+    const channel = await this.entities.current(context, id);
+    const isOwn = channel?.organizationId === context.organizationId;
+    return (isOwn ? channel.runConcurrency : null) ?? 'queue';
   }
 
-  /** The incomplete interaction of a span, as the log of its channel has it now; null if there is none. */
+  /** The incomplete interaction of a span; null if the log of its channel has none now. One may have ended elsewhere since. */
   async openInteraction(
     { commandId, organizationId, actor, at }: CommandContext,
     channelId: EntityId,
     spanId: string,
   ): Promise<InteractionRef | null> {
-    const context = { commandId, organizationId, actor, at };
-    const result = await this.#handler.handle(channelId, context, () => accept());
-    if (!result.ok || result.state.channel?.organizationId !== organizationId) return null;
-    const found = Object.values(result.state.interactions.open).find((one) => one.spanId === spanId);
+    const openIn = ({ channel, interactions }: ChannelStream) =>
+      channel?.organizationId === organizationId
+        ? Object.values(interactions.open).find((one) => one.spanId === spanId)
+        : undefined;
+    let found: ReturnType<typeof openIn>;
+    const isKnown = this.#handler.isKnown(channelId, NO_EVENTS, (state) => (found = openIn(state)) !== undefined);
+    if (!isKnown) {
+      const result = await this.#handler.handle(channelId, { commandId, organizationId, actor, at }, () => accept());
+      found = result.ok ? openIn(result.state) : undefined;
+    }
     return found === undefined ? null : { channelId, sequence: found.sequence };
   }
 

@@ -76,8 +76,8 @@ export class DocumentContents {
       };
       try {
         // A part that is already there at the same revision is acknowledged again.
-        const isAppended = await appendExactly(this.#stores, stream, streamRevision(index - 1), [part]);
-        if (!isAppended) throw new CorruptEventError(`${stream}@${index} is not the content of its name`);
+        const appended = await appendExactly(this.#stores, stream, streamRevision(index - 1), [part]);
+        if (appended === null) throw new CorruptEventError(`${stream}@${index} is not the content of its name`);
       } catch (error) {
         throw index === 0 ? error : faultAfterWrite(error);
       }

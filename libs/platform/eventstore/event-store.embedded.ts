@@ -64,6 +64,7 @@ export class EmbeddedEventStore implements EventStore {
           kind: 'appended',
           revision: streamRevision(outcome.revision),
           position: positionOf(outcome.position),
+          ...(outcome.createdMs !== null && { createdMs: outcome.createdMs }),
         };
       case 'wrong-revision':
         return { kind: 'conflict' };

@@ -44,7 +44,16 @@ export interface StoredEvent {
 }
 
 export type AppendResult =
-  | { readonly kind: 'appended'; readonly revision: StreamRevision; readonly position: GlobalPosition | null }
+  | {
+      readonly kind: 'appended';
+      readonly revision: StreamRevision;
+      readonly position: GlobalPosition | null;
+      /**
+       * When the server wrote the events, by its clock. Absent where they may be those of an earlier append with the same ids:
+       * servers that are reached over the network do not tell.
+       */
+      readonly createdMs?: number;
+    }
   /** The stream is not at the expected revision; nothing was written. */
   | { readonly kind: 'conflict' };
 

@@ -42,8 +42,9 @@ export async function decodedBody(
   // Servers also name a coding where there is no body, for instance in a 304.
   const first = codings.length === 0 ? null : await peek(raw);
   const decoders = first === null ? [] : codings.toReversed().map((coding) => decoderOf(coding, first));
-  const received = atMost(maxBytes + RAW_EXCESS_BYTES, maxBytes);
   const body = atMost(maxBytes, maxBytes);
+  // Without a coding, what is received is the body.
+  const received = decoders.length === 0 ? body : atMost(maxBytes + RAW_EXCESS_BYTES, maxBytes);
   const rate =
     leastBytesPerSecond === undefined ? undefined : watchRate(raw, received, body, leastBytesPerSecond, rateWindowMs);
   body.transform._destroy = (error, callback) => {
@@ -54,7 +55,8 @@ export async function decodedBody(
     onEnd(body.bytes(), failure ?? (isWhole ? null : undefined));
     callback(failure);
   };
-  return pipeline([raw, received.transform, ...decoders, body.transform], () => undefined) as unknown as Readable;
+  const stages = new Set([raw, received.transform, ...decoders, body.transform]);
+  return pipeline([...stages], () => undefined) as unknown as Readable;
 }
 
 /** Ends a transfer that is too slow, unless the reader has yet to take what has arrived. */

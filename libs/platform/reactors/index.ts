@@ -14,4 +14,5 @@ export { GROUP_PREFIX, groupNameOf, reactor, reactorNameOf, RetryLater } from '.
 export type { AnyReactor, EndedProcess, Process, Reactor } from './reactor.ts';
 export { ReactorRunner } from './reactor-runner.ts';
 export type { AttemptOutcome } from './reactor-runner.ts';
+export type { RecordedStep } from './step.ts';
 export { unlessOvertaken } from './overtaken.ts';

@@ -10,6 +10,9 @@ class Overtaken extends Error {
   override readonly name = 'Overtaken';
 }
 
+/** An error of its own would cost more than the rest of the watch. */
+const OVER = 'the work is over';
+
 /**
  * Does work that takes long and costs something, as long as its process stays at a revision. The signal of the work aborts
  * once the stream has a later event, or when `signal` does.
@@ -31,7 +34,7 @@ export async function unlessOvertaken<T>(
     either.throwIfAborted();
     return outcome;
   } finally {
-    over.abort();
+    over.abort(OVER);
     await watch;
   }
 }

@@ -15,7 +15,7 @@ import { unlessAborted, withTimeLimit } from '#libs/platform/lifecycle/index.ts'
 import { TipCache } from '#libs/platform/streams/index.ts';
 
 import type { SlotUse } from './fair-slots.ts';
-import { ProcessStream, type ProcessTip } from './process-stream.ts';
+import { ProcessStream, type ProcessTip, type Recorded } from './process-stream.ts';
 import type { AnyReactor, EndedProcess, GivenUp, Process, Reactor } from './reactor.ts';
 
 /** What became of one attempt at one event. */
@@ -39,8 +39,16 @@ export interface StepContext {
   readonly clock: StoreClock;
   /** Processes as their steps have last seen them. Default: an own cache. */
   readonly tips?: TipCache | undefined;
-  /** Called with the entity after events were appended to it, to bring its read model up to date. Must not throw. */
-  readonly onRecorded?: ((category: string, organizationId: EntityId, id: EntityId) => void) | undefined;
+  /** Called after events were appended to a process, to bring its read model up to date. Must not throw. */
+  readonly onRecorded?: ((recorded: RecordedStep) => void) | undefined;
+}
+
+export interface RecordedStep {
+  readonly process: AnyReactor['process'];
+  readonly organizationId: EntityId;
+  readonly id: EntityId;
+  /** What was appended; null where another worker may have appended it before, with other contents. */
+  readonly run: { readonly before: unknown; readonly after: unknown; readonly events: readonly StreamEvent[] } | null;
 }
 
 /** The step of any reactor. */
@@ -134,7 +142,7 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
   async #load(attempt: StepAttempt): Promise<ProcessTip<State> | StepResult> {
     let tip: ProcessTip<State>;
     try {
-      tip = await this.#stream.load();
+      tip = this.#ownTip(attempt) ?? (await this.#stream.load());
     } catch (error) {
       // What was deleted does not come back.
       const passes = error instanceof Fault && !(error instanceof StreamGone);
@@ -142,6 +150,19 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
     }
     if (tip.organizationId === null || tip.organizationId === this.#event.metadata.organizationId) return tip;
     return { kind: 'park', reason: `${this.#stream.name} belongs to another organization than the event` };
+  }
+
+  /**
+   * The process as this worker has seen it less than a second ago, after the event: nearly always right after it has appended
+   * the event. An event that was appended since makes the append of the outcome fail, and work that takes long looks for it
+   * (`unlessOvertaken`).
+   */
+  #ownTip({ failures }: StepAttempt): ProcessTip<State> | null {
+    const isOfProcess = this.#stored.stream === this.#stream.name;
+    const isFirst = failures === 0 && this.#firstTriedMs === undefined;
+    const tip = isOfProcess && isFirst ? this.#stream.known : null;
+    const isNew = tip !== null && tip.revision >= this.#stored.revision;
+    return isNew && performance.now() - tip.seenAtMs < SEEN_MS ? tip : null;
   }
 
   #isDone(tip: ProcessTip<State>): boolean {
@@ -184,11 +205,12 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
         const commandId = derivedId(this.#id, 'intent');
         // Ids of this attempt alone: for another one's, the event store would acknowledge an intent that is not ours.
         const source = derivedId(commandId, newId());
-        const appended = await this.#stream.append(current, events, { source, ...this.#metadata(commandId) });
-        if (appended === null) throw new Superseded();
-        const state = foldEvents(this.#reactor.process.fold, current.state, appended);
-        current = { ...current, state, revision: streamRevision(current.revision + appended.length) };
-        this.#recorded();
+        const recorded = await this.#stream.append(current, events, { source, ...this.#metadata(commandId) });
+        if (recorded === null) throw new Superseded();
+        this.#recorded(current, recorded);
+        const state = foldEvents(this.#reactor.process.fold, current.state, recorded.events);
+        const revision = streamRevision(current.revision + recorded.events.length);
+        current = recorded.tip ?? { ...current, state, revision };
         return state;
       },
     };
@@ -215,18 +237,25 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
 
   /**
    * Appends what a step came to. Another worker may have recorded the same step, with the same ids, and the event store
-   * acknowledges that as well: what counts is what is read back.
+   * acknowledges that as well: then what counts is what is read back.
    */
   async #record(tip: ProcessTip<State>, events: readonly E[], id: EntityId): Promise<ProcessTip<State>> {
     if (events.length === 0) return tip;
-    const appended = await this.#stream.append(tip, events, { source: id, ...this.#metadata(id) });
-    if (appended === null) throw new Superseded();
-    this.#recorded();
-    return this.#stream.load();
+    const recorded = await this.#stream.append(tip, events, { source: id, ...this.#metadata(id) });
+    if (recorded === null) throw new Superseded();
+    this.#recorded(tip, recorded);
+    return recorded.tip ?? this.#stream.load();
   }
 
-  #recorded(): void {
-    this.#context.onRecorded?.(this.#reactor.process.category, this.#event.metadata.organizationId, this.processId);
+  #recorded({ state: before }: ProcessTip<State>, { events, tip }: Recorded<State, E>): void {
+    const { process } = this.#reactor;
+    const run = tip && { before, after: tip.state, events };
+    this.#context.onRecorded?.({
+      process,
+      organizationId: this.#event.metadata.organizationId,
+      id: this.processId,
+      run,
+    });
   }
 
   /** Whether the process holds a later event that the reactor handles. */
@@ -271,6 +300,8 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
 }
 
 const FIRST = streamRevision(0);
+/** How old what a worker knows of a process may be when it begins a step. */
+const SEEN_MS = 1_000;
 
 const DONE: StepResult = { kind: 'done', isGivenUp: false };
 

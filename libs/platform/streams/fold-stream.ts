@@ -10,6 +10,7 @@ import {
 } from '#libs/kernel/event.ts';
 import { type EntityId, eventIdOf } from '#libs/kernel/ids.ts';
 import {
+  type AppendResult,
   type EventCodec,
   type EventStore,
   type ReadStreamOptions,
@@ -135,30 +136,34 @@ export function parseStreamName(stream: string): { readonly category: string; re
   return { category: stream.slice(0, dash), id: stream.slice(dash + 1) };
 }
 
-type Appended = EventToAppend & { readonly revision: StreamRevision };
+type Appended = Extract<AppendResult, { readonly kind: 'appended' }>;
+type Appending = EventToAppend & { readonly revision: StreamRevision };
 
 /**
  * Appends at exactly the expected revision, and measures this process's clock. An append without an answer is sent once
  * more: the ids are the same at the same expected revision, so the store acknowledges it again if the first one was
  * written.
  *
- * @returns false on a conflict
+ * @returns null on a conflict
  * @throws `Fault` of `EventStore.append`
  */
 export async function appendExactly(
   { store, clock }: { readonly store: EventStore; readonly clock: StoreClock },
   stream: string,
   expected: StreamRevision,
-  events: readonly Appended[],
-): Promise<boolean> {
+  events: readonly Appending[],
+): Promise<Appended | null> {
   const [first] = events;
-  if (first === undefined) return true;
+  if (first === undefined) return { kind: 'appended', revision: expected, position: null };
   const sentAtMs = Date.now();
-  const append = async () => (await store.append(stream, expected, events)).kind === 'appended';
+  const append = async (): Promise<Appended | null> => {
+    const result = await store.append(stream, expected, events);
+    return result.kind === 'appended' ? result : null;
+  };
   try {
-    const isAppended = await append();
-    if (isAppended) void clock.measure(stream, first, sentAtMs);
-    return isAppended;
+    const appended = await append();
+    if (appended !== null) void clock.measure(stream, first, sentAtMs);
+    return appended;
   } catch (unknown) {
     if (!(unknown instanceof Fault) || unknown.code !== 'outcome_unknown') throw unknown;
     return await append().catch((error: unknown) => {

@@ -13,4 +13,4 @@ export {
   appendExactly,
   eventsToAppend,
 } from './fold-stream.ts';
-export { TipCache, ByteCache } from './tip-cache.ts';
+export { type Growth, TipCache, ByteCache } from './tip-cache.ts';

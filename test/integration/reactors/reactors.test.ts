@@ -25,6 +25,7 @@ import {
   ReactorRunner,
 } from '#libs/platform/reactors/index.ts';
 import { Step } from '#libs/platform/reactors/step.ts';
+import { TipCache } from '#libs/platform/streams/index.ts';
 import { CountingStore } from '#test/support/counting-store.ts';
 import { startTestEventStore, type TestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
@@ -355,13 +356,35 @@ describe('a reactor', () => {
     expect(handled).toEqual([1]);
   });
 
-  it('reads each event of a process once', async () => {
+  it('reads each event of a process once, and what it has appended not at all where the store tells that', async () => {
     const category = newCategory();
     const store = new CountingStore(client.store);
-    start(jobReactor({ category }), { ...client, store });
+    const { outcomes } = start(jobReactor({ category }), { ...client, store });
     const id = await requestJob(client.store, category, 8);
     await ends(category, id, ...Array.from({ length: 8 }, () => 'JobStepped.v1'), 'JobDone.v1');
-    await eventually(() => expect(store.eventsRead).toBe(10));
+    await eventually(() => expect(outcomes).toHaveLength(9));
+    expect(store.eventsRead).toBe(eventStore.local === undefined ? 10 : 1);
+  });
+
+  it('records nothing of a step that begins before it has seen the end of its process', async () => {
+    const category = newCategory();
+    const others = { type: 'JobFailed.v1', data: { reason: 'cancelled', error: null } } as const;
+    class OvertakenStore extends CountingStore {
+      override async append(...[stream, expected, events]: Parameters<EventStore['append']>) {
+        const result = await super.append(stream, expected, events);
+        const isStep = result.kind === 'appended' && events.some(({ type }) => type === 'JobStepped.v1');
+        if (isStep)
+          await client.store.append(stream, streamRevision(expected + 1), [logEvent(others.data, others.type)]);
+        return result;
+      }
+    }
+    const store = new OvertakenStore(client.store);
+    const { outcomes, runner } = start(jobReactor({ category }), { ...client, store });
+    const id = await requestJob(client.store, category, 3);
+    await eventually(async () => expect(await typesOf(category, id)).toContain(others.type));
+    await eventually(() => expect(runner.progress).toMatchObject({ running: 0, held: 0 }));
+    expect(await typesOf(category, id)).toEqual(['JobRequested.v1', 'JobStepped.v1', others.type]);
+    expect(outcomes.filter((outcome) => outcome === 'handled')).toHaveLength(2);
   });
 
   it('waits before the first attempt at an event', async () => {
@@ -530,6 +553,30 @@ describe('two workers on the same event', () => {
     const results = await Promise.all([worker('one').attempt(attempt), worker('other').attempt(attempt)]);
     expect(results.map(({ kind }) => kind)).toEqual(['done', 'done']);
     expect(await typesOf(category, event.stream.slice(category.length + 1))).toEqual(['JobRequested.v1', 'JobDone.v1']);
+  });
+
+  it.for([
+    ['at the next event', [0, 2], [1]],
+    ['at an event that the other one has handled', [0, 1, 2], [1]],
+    ['at an event before the last one that it has seen', [0, 1], [1, 2, 0]],
+  ] as const)('take a process over from each other %s, as it is then', async ([, ofOne, ofOther]) => {
+    const category = newCategory();
+    const id = await requestJob(client.store, category, 2);
+    const handleAll = async (worker: string, tips: TipCache, revisions: readonly number[]): Promise<void> => {
+      for (const revision of revisions) {
+        const event = (await eventsOf(category, id))[revision];
+        if (event === undefined) throw new Error('not stored');
+        const step = new Step(jobReactor({ category, worker }), { ...client, tips }, event);
+        expect(await step.attempt(attempt)).toEqual({ kind: 'done', isGivenUp: false });
+      }
+    };
+    const tips = new TipCache();
+    await handleAll('one', tips, ofOne.slice(0, 1));
+    await handleAll('other', new TipCache(), ofOther);
+    await handleAll('one', tips, ofOne.slice(1));
+    expect(await typesOf(category, id)).toEqual(['JobRequested.v1', 'JobStepped.v1', 'JobStepped.v1', 'JobDone.v1']);
+    const workers = (await eventsOf(category, id)).map(({ data }) => (data as { readonly worker?: string }).worker);
+    expect(workers.slice(0, 3)).toEqual([undefined, 'one', 'other']);
   });
 
   it('start an effect once that one of them has announced', async () => {

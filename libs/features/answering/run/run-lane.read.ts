@@ -29,14 +29,21 @@ export class RunLanes extends Entities<RunLaneState, RunLaneEvent, NoFacets> {
     super(runLaneEntity, core);
   }
 
-  /** @returns why the run cannot enter: too many wait already, or it answers a message that a later one has replaced */
+  /**
+   * @returns the lane afterwards, and why the run cannot enter: too many wait already, or it answers a message that a later
+   *   one has replaced
+   */
   async enter(
     context: CommandContext,
     entry: { readonly id: EntityId; readonly runId: EntityId; readonly sequence: number },
     isRestart: boolean,
-  ): Promise<'full' | 'replaced' | null> {
-    const result = await this.run(context, entry.id, (state) => decideEnter(state, entry, isRestart));
-    return result.ok ? null : result.rejection.reason;
+  ): Promise<{ readonly lane: RunLaneState; readonly refusal: 'full' | 'replaced' | null }> {
+    let lane: RunLaneState = null;
+    const result = await this.run(context, entry.id, (state) => {
+      lane = state;
+      return decideEnter(state, entry, isRestart);
+    });
+    return result.ok ? { lane: result.entity, refusal: null } : { lane, refusal: result.rejection.reason };
   }
 
   /** @returns the lane afterwards */

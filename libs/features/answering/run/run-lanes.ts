@@ -1,5 +1,6 @@
 /* How runs of one agent in one channel follow each other. */
-import { parseInteractionId } from '#libs/features/channels/index.ts';
+import { type Channels, parseInteractionId } from '#libs/features/channels/index.ts';
+import { streamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 
@@ -28,11 +29,10 @@ export async function enterLane(
   const { lanes, runs } = answering;
   const id = runLaneId(run);
   const entry = { id, runId: run.id, sequence: parseInteractionId(run.messageId)?.sequence ?? 0 };
-  const isRestart = await restarts(run, answering);
+  const isRestart = await restarts(run, entry.sequence, contextOf('concurrency'), answering.channels);
   for (;;) {
     // 1. Enter; a repeated attempt finds its entry.
-    const refusal = await lanes.enter(contextOf('enter lane'), entry, isRestart);
-    const lane = await lanes.current(contextOf('lane'), id);
+    const { lane, refusal } = await lanes.enter(contextOf('enter lane'), entry, isRestart);
 
     // 2. A later message has replaced this run.
     if (isReplaced(lane, entry)) return { type: 'RunCancelled.v1', data: {} };
@@ -56,12 +56,13 @@ export async function enterLane(
   }
 }
 
-/** Messages of agents wait in their lane, so that agents that answer each other end nothing that a user has asked for. */
-async function restarts(
-  { organizationId, depth, channelId }: Run,
-  { channels }: Pick<Answering, 'channels'>,
-): Promise<boolean> {
-  return depth === 0 && (await channels.runConcurrency(organizationId, channelId)) === 'restart';
+/**
+ * As the channel has it at the message or later. Messages of agents wait in their lane, so that agents that answer each other
+ * end nothing that a user has asked for.
+ */
+async function restarts({ depth, channelId }: Run, sequence: number, context: CommandContext, channels: Channels) {
+  const seenRevision = streamRevision(Math.max(0, sequence - 1));
+  return depth === 0 && (await channels.runConcurrency({ ...context, seenRevision }, channelId)) === 'restart';
 }
 
 /** A run leaves its lane, and the next one that is alive is admitted. Repeatable. */

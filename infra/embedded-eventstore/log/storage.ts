@@ -122,15 +122,15 @@ export class Storage {
         if (this.#commitMs < this.#shortCommitMs) this.#root.transactionSync(write);
         else await this.#root.batch(write);
       });
+      // Only flushed commits can be read, so this detects a promise that resolves too early.
+      const last = rows.log.at(-1);
+      if (last && !this.#log.doesExist(positionKey(last.position))) throw new LogWriteError('the commit is missing');
       for (const [name, state] of rows.streams) this.#states.set(name, state);
     } catch (error) {
       for (const name of rows.streams.keys()) this.#states.delete(name);
       throw error;
     }
     this.#commitMs = performance.now() - startedAt;
-    // Only flushed commits can be read, so this detects a promise that resolves too early.
-    const last = rows.log.at(-1);
-    if (last && !this.#log.doesExist(positionKey(last.position))) throw new LogWriteError('the commit is missing');
   }
 
   #put({ log, index, streams }: CommitRows): void {

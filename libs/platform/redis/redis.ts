@@ -13,7 +13,7 @@ import { SingleRedis } from './single-redis.ts';
 export interface RedisConnectionOptions {
   /** Called on every connection error; the client reconnects. */
   readonly onError?: (error: Error) => void;
-  /** A Unix socket of the one server at the URL. Default: its address in the URL. */
+  /** A Unix socket of the one server at the URL, whose address is used where the socket fails. Default: the address. */
   readonly socketPath?: string | undefined;
   /** Options of TLS for `rediss://`, read for each connection. Default: those of Node. */
   readonly tls?: ConnectionOptions;
@@ -35,7 +35,7 @@ export function connectRedis(url: string, options: RedisConnectionOptions = {}):
     const redis: Redis = withErrors(
       new Redis(first, {
         ...CONNECTION,
-        ...(options.socketPath !== undefined && { path: options.socketPath }),
+        ...(options.socketPath !== undefined && throughSocket(options.socketPath)),
         ...tlsOf(first, options),
         reconnectOnError: onReadOnly(() => redis),
       }),
@@ -103,6 +103,20 @@ const CONNECTION = {
   keepAlive: 5_000,
   retryStrategy: (attempt: number): number => backoffMs(attempt, { maxMs: 1_000 }),
 };
+
+/** So many attempts are made before the port is tried: a server that was killed is back meanwhile. */
+const SOCKET_ATTEMPTS = 4;
+
+/** With the port where the socket cannot be connected to, because its file was removed, or its file system only stores it. */
+function throughSocket(path: string) {
+  return {
+    path,
+    retryStrategy(this: { path: string }, attempt: number): number {
+      this.path = attempt > SOCKET_ATTEMPTS && attempt % 2 === 1 ? '' : path;
+      return CONNECTION.retryStrategy(attempt);
+    },
+  };
+}
 
 const REPLY_LOOK_MS = 500;
 /** Looks after which a command fails that was sent before the first of them: within 1.5 to 2 seconds. */

@@ -11,6 +11,7 @@ import { pingRedis } from '#infra/private-redis/ping.ts';
 import { startRedisProcess } from '#infra/private-redis/redis-process.ts';
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
+import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 
 let dataDir: string;
@@ -62,6 +63,26 @@ describe('private Redis', () => {
     other.on('error', () => undefined);
     await expect(other.get('any')).rejects.toThrow('NOAUTH');
     for (const each of [client, other]) each.disconnect();
+    await redis.stop();
+  });
+
+  it('is reached through its port where the socket cannot be connected to, also by subscriptions', async () => {
+    const redis = await startPrivateRedis({ dataDir, log: silentLog });
+    const { url, socketPath = 'none' } = redis;
+    const client = connectRedis(url, { socketPath });
+    await waitForRedis(client, 10_000);
+    const subscriber = client.nodes()[0]?.duplicate();
+    subscriber?.on('error', () => undefined);
+    const answers = () => eventually(async () => expect(await subscriber?.ping()).toBe('PONG'));
+    await answers();
+    const named = async () => String(await client.send('any', (node) => node.client('INFO')));
+    expect(await named()).toContain('addr=redis.sock');
+    await rm(socketPath);
+    for (const each of [...client.nodes(), subscriber]) each?.stream.destroy();
+    await eventually(async () => expect(await named()).toContain('addr=127.0.0.1:'));
+    await answers();
+    subscriber?.disconnect();
+    client.close();
     await redis.stop();
   });
 

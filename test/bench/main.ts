@@ -22,6 +22,7 @@ import { memoryBenchmark } from './memory.benchmark.ts';
 import { participantsBenchmark } from './participants.benchmark.ts';
 import { httpCommandBenchmarks } from './commands-over-http.benchmark.ts';
 import { postsMemoryBenchmark } from './posts-memory.benchmark.ts';
+import { postAgentBenchmark } from './post-agent.benchmark.ts';
 import { postgresBenchmarks } from './postgres.benchmark.ts';
 import { projectorsBenchmark } from './projectors.benchmark.ts';
 import { rebuildBenchmark } from './rebuild.benchmark.ts';
@@ -37,6 +38,7 @@ import { renderTable } from './table.ts';
 
 const BENCHMARKS = [
   ...postgresBenchmarks,
+  postAgentBenchmark,
   ...getBenchmarks,
   listReactionsBenchmark,
   membersBenchmark,

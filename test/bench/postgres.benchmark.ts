@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 
 import type { Benchmark, Prepared, Row, Sample, Scale } from './benchmark.ts';
 import { type ChannelFixture, prepareChannels, prepareDistinctReads, prepareInteractions } from './channel-fixture.ts';
-import { startChild } from './child-process.ts';
+import { type Parley, startChild } from './child-process.ts';
 import type { HttpRequest } from './load/http-connection.ts';
 import { loadHttp } from './load/http-load.ts';
 import type { PostToFrame, PostToFrameResult, SubscribedSocket } from './load/post-to-frame.process.ts';
@@ -39,7 +39,6 @@ export const postgresBenchmarks: readonly Benchmark[] = [
     { ...row(`POST to its frame at ${RATE}/s, open loop: p99`, 'p99', 'ms', theirs), goal: { atMost: 1 } },
     { ...row(`processor time of a post and its frame at ${RATE}/s`, 'cpuMicros', 'us', theirs), goal: { atMost: 1 } },
   ]),
-  agentPosts(),
   reads('postgres-get', 'GET one interaction', 2.5, () => prepareInteractions('one')),
   reads('postgres-list', 'GET the newest 50 interactions', 3, () => prepareInteractions('list')),
   reads('postgres-list-once', 'GET 50 interactions, each page read once', 1, () =>
@@ -70,34 +69,6 @@ function posts(name: string, { channels, rate }: Posts, rows: (theirs: string) =
           return postToFrame({ pids, url, fixture, sockets, rate }, scale);
         },
       });
-    },
-  };
-}
-
-/** What an agent that does not answer adds to a post: each message leads to the decision whether it answers. */
-function agentPosts(): Benchmark {
-  const title = `processor time of a post and its frame at ${RATE}/s: with an agent in the channel, and without`;
-  return {
-    name: 'post-agent',
-    rows: [
-      { title, ours: 'agent', theirs: 'none', figure: 'cpuMicros', unit: 'us', goal: { atMost: 1.25 } },
-      {
-        title: title.replace('processor time of', 'p50 of'),
-        ours: 'agent',
-        theirs: 'none',
-        figure: 'p50',
-        unit: 'ms',
-      },
-    ],
-    async prepare() {
-      const [agent, none] = [await prepareChannels(1), await prepareChannels(1, { hasAgent: false })];
-      return {
-        sides: {
-          agent: (scale) => postToParley(agent, RATE, scale),
-          none: (scale) => postToParley(none, RATE, scale),
-        },
-        cleanUp: async () => void (await Promise.all([agent.cleanUp(), none.cleanUp()])),
-      };
     },
   };
 }
@@ -242,16 +213,25 @@ const BODY = JSON.stringify({
 async function postToParley(fixture: ChannelFixture, rate: number | undefined, scale: Scale): Promise<Sample> {
   const parley = await fixture.start();
   try {
-    const sockets: SubscribedSocket[] = [];
-    for (const path of fixture.paths) {
-      const [ticket = ''] = await tickets(parley.url, { ...fixture, paths: [path] }, 1);
-      const protocols = ['parley.v1', `ticket.${ticket}`];
-      sockets.push({ path: `${path}/websocket`, protocols, greeting: '{"frame":"resume"}', framesFirst: 2 });
-    }
-    return await postToFrame({ pids: [parley.pid], url: parley.url, fixture, sockets, rate }, scale);
+    return await postToRunning(parley, fixture, rate, scale);
   } finally {
     await parley.stop();
   }
+}
+
+export async function postToRunning(
+  { pid, url }: Pick<Parley, 'pid' | 'url'>,
+  fixture: ChannelFixture,
+  rate: number | undefined,
+  scale: Pick<Scale, 'seconds' | 'warmUpSeconds'>,
+): Promise<Sample> {
+  const sockets: SubscribedSocket[] = [];
+  for (const path of fixture.paths) {
+    const [ticket = ''] = await tickets(url, { ...fixture, paths: [path] }, 1);
+    const protocols = ['parley.v1', `ticket.${ticket}`];
+    sockets.push({ path: `${path}/websocket`, protocols, greeting: '{"frame":"resume"}', framesFirst: 2 });
+  }
+  return postToFrame({ pids: [pid], url, fixture, sockets, rate }, scale);
 }
 
 interface Posting extends Server {
@@ -262,7 +242,7 @@ interface Posting extends Server {
 
 async function postToFrame(
   { pids, url, fixture, sockets, rate }: Posting,
-  { seconds, warmUpSeconds }: Scale,
+  { seconds, warmUpSeconds }: Pick<Scale, 'seconds' | 'warmUpSeconds'>,
 ): Promise<Sample> {
   const { paths, headers } = fixture;
   // The keys of another run on the same data would get its replies.

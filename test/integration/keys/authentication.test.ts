@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
-import { Keys } from '#libs/features/keys/index.ts';
+import { KeyAuthenticator, KeyDirectory, Keys } from '#libs/features/keys/index.ts';
+import { Announcements } from '#libs/platform/announcements/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { composeReadModels } from '#services/features.ts';
@@ -168,7 +169,6 @@ describe('a revoked key', () => {
     expect(await statusWith(other, key)).toBe(200);
     await post(`/api/v1/keys/${id}/revoke`);
     expect(await statusWith(api, key)).toBe(401);
-    // Far less than the time after which the key is read again in any case.
     await eventually(async () => (await statusWith(other, key)) === 401);
   });
 
@@ -224,5 +224,61 @@ describe('a revoked key', () => {
     expect(gone.json).toMatchObject({ is_active: false });
     expect(await statusWith(api, key)).toBe(401);
     await eventually(async () => (await statusWith(other, key)) === 401);
+  });
+});
+
+/* What a process has read grows no older here: it reads a key again for an announcement, or for a lost connection, alone. */
+describe('a process whose time stands still', () => {
+  let announcements: Announcements;
+  let authenticator: KeyAuthenticator;
+  let stop: () => void;
+
+  beforeAll(async () => {
+    const { platform } = api.stores;
+    announcements = new Announcements(platform);
+    let ticks = 0;
+    const clock = (): number => (ticks += 1e-6);
+    authenticator = new KeyAuthenticator({ directory: new KeyDirectory(platform), announcements, clock });
+    stop = announcements.receive();
+    await eventually(() => announcements.areReceivedSince(performance.now(), 60_000));
+  });
+  afterAll(() => stop());
+
+  async function keyInMemory(body?: object): Promise<{ id: string; key: string }> {
+    const created = await createKey(body);
+    await eventually(async () => (await authenticator.authenticate(created.key)) !== null);
+    expect(authenticator.authenticate(created.key)).toMatchObject({ keyId: created.id, expiresAtMs: null });
+    return created;
+  }
+  const isRefused = async (key: string): Promise<boolean> => (await authenticator.authenticate(key)) === null;
+
+  it('refuses a key that another process has revoked', async () => {
+    const { id, key } = await keyInMemory();
+    await post(`/api/v1/keys/${id}/revoke`);
+    await eventually(async () => expect(await isRefused(key)).toBe(true));
+  });
+
+  it('refuses a key whose user another process has deactivated', async () => {
+    const user = (await post('/api/v1/users', { display_name: 'Ada' })).json.id;
+    const { key } = await keyInMemory({ principal: { type: 'user', id: user } });
+    await api.call({ method: 'DELETE', url: `/api/v1/users/${user}`, key: api.rootKey });
+    await eventually(async () => expect(await isRefused(key)).toBe(true));
+  });
+
+  it('refuses a key at the end of the grace period of its rotation', async () => {
+    const { id, key } = await keyInMemory();
+    await post(`/api/v1/keys/${id}/rotate`, { grace_seconds: 1 });
+    await eventually(async () => expect(await isRefused(key)).toBe(true));
+  });
+
+  it('reads a key again after a lost connection', async () => {
+    const { id, key } = await keyInMemory();
+    const { platform } = api.stores;
+    const silent = { announce: async () => undefined };
+    const commands = new Keys({ ...platform, ...composeReadModels(platform), announcements: silent });
+    await commands.revoke(operatorContext(), id, 'operator');
+    expect(await isRefused(key)).toBe(false);
+    for (const node of platform.redis.nodes()) await node.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await eventually(async () => expect(await isRefused(key)).toBe(true));
   });
 });

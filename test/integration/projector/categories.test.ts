@@ -15,6 +15,7 @@ import { composeFeatures, composeReadModels, type Features, PROJECTIONS, type Re
 import { ProjectionLoop } from '#services/projector/projection-loop.ts';
 import { rebuild } from '#services/projector/rebuild.ts';
 import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
+import { applying } from '#test/support/applying-projector.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestPlatform, type TestPlatform } from '#test/support/platform.ts';
 import { CHANNEL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
@@ -90,18 +91,14 @@ const isLive = ({ loop }: Running): boolean => loop.progress.phase === 'live';
 function heldAt(projector: Projector, events: number): { projector: Projector; held: Promise<void>; release(): void } {
   const [held, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   let users = 0;
-  const holding: Projector = Object.create(projector);
-  for (const name of ['streamPrefixes', 'readModels'] as const) {
-    Object.defineProperty(holding, name, { value: projector[name] });
-  }
-  holding.applyStored = async (batch, options) => {
+  const holding = applying(projector, async (batch, options) => {
     users += batch.filter(({ stream }) => parseStreamName(stream).category === 'user').length;
     if (users > events) {
       held.resolve();
       await released.promise;
     }
     await projector.applyStored(batch, options);
-  };
+  });
   return { projector: holding, held: held.promise, release: () => released.resolve() };
 }
 
@@ -213,14 +210,10 @@ describe('a rebuild of one category', () => {
 
   it('is noticed by a running projector, which does not apply again what the others hold', async () => {
     const applied: string[] = [];
-    const noting: Projector = Object.create(models.projector);
-    for (const name of ['streamPrefixes', 'readModels'] as const) {
-      Object.defineProperty(noting, name, { value: models.projector[name] });
-    }
-    noting.applyStored = (events, options) => {
+    const noting = applying(models.projector, (events, options) => {
       applied.push(...events.map(({ stream }) => parseStreamName(stream).category));
       return models.projector.applyStored(events, options);
-    };
+    });
     const running = project({ ...models, projector: noting });
     await eventually(() => isLive(running));
     const before = await dumpReadModels(test.platform.redis);

@@ -5,10 +5,10 @@ import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import type { LogFeed, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { ALL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
-import type { Projector } from '#libs/platform/readmodel/index.ts';
 import { composeFeatures, composeReadModels, type ReadModels } from '#services/features.ts';
 import { ProjectionLoop } from '#services/projector/projection-loop.ts';
 import { rebuild } from '#services/projector/rebuild.ts';
+import { applying } from '#test/support/applying-projector.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { playChannels } from '#test/support/channel-history.ts';
 import { commandHistories, playHistory } from '#test/support/command-history.ts';
@@ -115,10 +115,7 @@ describe('a projector', () => {
     const half = await applyHalf();
     await models.state.save(start, half, false);
     let hasFailedOver = false;
-    const projector: Projector = Object.create(models.projector);
-    Object.defineProperty(projector, 'streamPrefixes', { value: models.projector.streamPrefixes });
-    projector.now = () => models.projector.now();
-    projector.applyStored = async (events, options) => {
+    const projector = applying(models.projector, async (events, options) => {
       if (!hasFailedOver) {
         // The connection breaks while a batch is being applied, and the new Redis lacks the newest writes.
         hasFailedOver = true;
@@ -127,7 +124,7 @@ describe('a projector', () => {
         loop.restart();
       }
       await models.projector.applyStored(events, options);
-    };
+    });
     const loop = new ProjectionLoop({ feed, state: models.state, projector, onProblem: () => undefined });
     const abort = new AbortController();
     const ended = loop.run(abort.signal);

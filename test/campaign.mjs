@@ -6,11 +6,13 @@ const CAMPAIGNS = {
   'chat-page': { env: {}, args: ['test/campaigns/chat-page.test.ts'] },
   // Workers are killed while 20 crawls run, and while 200 reports are written.
   crawls: { env: { CRAWLS: '20', CRAWLS_REPORTS: '10', CRAWLS_ROUNDS: '20' }, args: ['test/campaigns/crawls.test.ts'] },
-  // A whole deployment under load: its processes are killed, paused and replaced. Also relays on three brokers.
+  // A whole deployment under load: its processes are killed, paused and replaced. Also relays on three brokers, and a
+  // standalone whose private Redis is killed, too.
   deployment: {
-    env: { DEPLOYMENT_ROUNDS: '4' },
+    env: { DEPLOYMENT_ROUNDS: '4', CHAOS_ROUNDS: '30' },
     args: [
       'test/campaigns/deployment-chaos.test.ts',
+      'test/e2e/chaos.test.ts',
       'test/campaigns/relay-processes.test.ts',
       '--no-file-parallelism',
     ],

@@ -5,18 +5,26 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
+import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
+import { interactionId } from '#libs/features/channels/interaction/interaction.id.ts';
 import { findRunning } from '#infra/data-folder/index.ts';
 import { redisProcessesIn } from '#infra/private-redis/orphans.ts';
 import { randomFrom } from '#test/support/channel-history.ts';
+import type { ApiClient } from '#test/support/api-client.ts';
 import { startChannelLoad, type ChannelLoad } from '#test/support/channel-load.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { problemsOf, type Observation } from '#test/support/history-checker.ts';
+import { problemsOf, requestOf, type Observation } from '#test/support/history-checker.ts';
 import { withEventTwice, withoutEvent, withSwapped } from '#test/support/history-doctor.ts';
+import { httpEndpoint, startInteractionLoad } from '#test/support/interaction-load.ts';
+import { readLog, type LogEvent } from '#test/support/log-reader.ts';
 import { observe } from '#test/support/observation.ts';
 import { startParleyProcess, type ParleyProcess } from '#test/support/parley-process.ts';
+import { newChannel } from '#test/support/realtime/nodes.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 import { IN_CAMPAIGN, rounds } from '#test/support/rounds.ts';
+import { newTenant } from '#test/support/tenants.ts';
+import { writeProblems } from '#test/support/write-checker.ts';
 
 const ROUNDS = Number(process.env['CHAOS_ROUNDS'] ?? rounds(3));
 const SEED = Number(process.env['CHAOS_SEED'] ?? 1);
@@ -44,7 +52,7 @@ interface Victim {
 /** Kills the victims one after another; after each kill writes must succeed again before the next. */
 async function killInTurn(
   victims: readonly [Victim, ...Victim[]],
-  load: ChannelLoad,
+  load: Pick<ChannelLoad, 'acknowledged'>,
   parley: ParleyProcess,
   killings: number,
 ): Promise<void> {
@@ -62,7 +70,7 @@ async function killInTurn(
   }
 }
 
-async function writesGetThrough(load: ChannelLoad, when: string): Promise<void> {
+async function writesGetThrough(load: Pick<ChannelLoad, 'acknowledged'>, when: string): Promise<void> {
   const before = load.acknowledged();
   await eventually(() => load.acknowledged() > before + 20, { timeoutMs: ROUND_MS }).catch(() => {
     throw new Error(`no writes succeeded ${when}`);
@@ -128,23 +136,60 @@ describe('under load, with everything killed in turn', () => {
       const killings = Math.max(2, Math.ceil(ROUNDS / 5));
       const parley = owned(await startParleyProcess());
       await parley.ready();
-      const load = startChannelLoad({ clients: [parley.api], writers: 6, seed: SEED + 1 });
+      const eventstoreUrl = (await findRunning(parley.dataDir))?.eventstoreUrl ?? '';
+      expect(eventstoreUrl).toMatch(/^esdb:/);
+      const posts = await startPosts(parley.api, eventstoreUrl);
+      const channels = startChannelLoad({ clients: [parley.api], writers: 6, seed: SEED + 1 });
+      const load = { acknowledged: () => Math.min(posts.acknowledged(), channels.acknowledged()) };
       const victims: [Victim, ...Victim[]] = [
         { name: 'the standalone', kill: () => parley.kill9(), revive: () => parley.start() },
         { name: 'its private Redis', kill: () => killPrivateRedis(parley), revive: async () => undefined },
       ];
       await killInTurn(victims, load, parley, killings);
-      await load.stop(RETRY_GRACE_MS);
+      await Promise.all([posts.stop(RETRY_GRACE_MS), channels.stop(RETRY_GRACE_MS)]);
 
-      const running = await findRunning(parley.dataDir);
-      expect(running?.eventstoreUrl).toMatch(/^esdb:/);
-      const eventstoreUrl = running?.eventstoreUrl ?? '';
-      expectSound(await observe(load.operations, { eventstoreUrl, api: parley.api }), killings);
+      const of = (await findRunning(parley.dataDir))?.eventstoreUrl ?? '';
+      const isOwn = (event: LogEvent): boolean => !posts.isOf(event);
+      expectSound(await observe(channels.operations, { eventstoreUrl: of, api: parley.api, isOwn }), killings);
+      await posts.expectSound(of);
       expect(await parley.stop()).toBe(0);
     },
     ROUNDS * ROUND_MS + 60_000,
   );
 });
+
+/** Posts, updates and reactions in channels of an organization of their own. */
+async function startPosts(root: ApiClient, eventstoreUrl: string) {
+  const { api } = await newTenant(root);
+  const channels = [await newChannel(api), await newChannel(api)] as const;
+  const isOf = ({ stream }: LogEvent): boolean => channels.some((id) => stream === `channel-${id}`);
+  const logOf = async (url: string) => (await readLog(url, 'channel-')).filter(isOf);
+  const others = new Set((await logOf(eventstoreUrl)).map(requestOf));
+  const load = startInteractionLoad({
+    endpoints: [[httpEndpoint(api)]],
+    channels: [...channels],
+    writers: 6,
+    seed: SEED,
+  });
+  return {
+    ...load,
+    isOf,
+    async expectSound(url: string): Promise<void> {
+      const log = await logOf(url);
+      expect(writeProblems(load.records, log, others)).toEqual([]);
+      // An incomplete one is shown when it is complete.
+      const posted = log.filter(({ type, data }) => type === 'InteractionPosted.v1' && data['complete'] === true);
+      expect(posted.length).toBeGreaterThan(0);
+      for (const { stream, revision } of posted) {
+        const id = interactionId({
+          channelId: stream.slice('channel-'.length),
+          sequence: sequenceOf(streamRevision(revision)),
+        });
+        expect((await api.get(`/api/v1/interactions/${id}`)).status).toBe(200);
+      }
+    },
+  };
+}
 
 /** Lasts until callers give up appends that the event store has received and writes later. */
 async function silence(store: { pause(): void }): Promise<void> {

@@ -12,7 +12,8 @@ import { type ParleyProcess, startParleyProcess } from '#test/support/parley-pro
 import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
 import { IN_CAMPAIGN } from '#test/support/rounds.ts';
 
-const CONVERSATIONS = 200;
+/** Enough to be under way for a second: a look at the log takes a part of it. */
+const CONVERSATIONS = 2_000;
 /** Late enough for work to be in progress, early enough for work to be left. */
 const BEGUN = 20;
 
@@ -116,7 +117,7 @@ describe('an import, when a store goes down and comes back', () => {
     async ({ away, back, says }) => {
       const { path, name } = await writeSource();
       const { exit, stderr } = startImport(path, 60);
-      await eventually(async () => (await textsOf(name)).length > BEGUN, { everyMs: 200 });
+      await eventually(async () => (await textsOf(name)).length > BEGUN, { everyMs: 20 });
       await away();
       await eventually(() => stderr().includes('retrying for up to'));
       await back();

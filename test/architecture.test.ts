@@ -352,6 +352,28 @@ const cases: readonly Case[] = [
     },
   },
   {
+    rule: rules.filesAreImported,
+    says: 'each file is imported by another, or begins a process',
+    planted: [
+      {
+        files: {
+          'libs/kernel/left-over.ts': '',
+          'libs/kernel/used.ts': '',
+          'services/cli/main.ts': `import '#libs/kernel/used.ts';`,
+        },
+        found: ['libs/kernel/left-over.ts'],
+      },
+    ],
+    allowed: {
+      'services/cli/main.ts': `const x = await import('./a.ts');`,
+      'services/cli/a.ts': `new Worker(new URL('./b.thread.ts', import.meta.url));`,
+      'services/cli/b.thread.ts': '',
+      'libs/kernel/c.d.ts': '',
+      'libs/kernel/d.test.ts': '',
+      'test/support/e.ts': '',
+    },
+  },
+  {
     rule: rules.namesSayWhatIsInside,
     says: 'no file is a drawer for everything',
     planted: [

@@ -295,6 +295,15 @@ export const exportsOfIndexesAreImported: Rule = (tree) => {
   });
 };
 
+/** Files named `main.ts` are where processes begin; those that end in `.d.ts` are read by the compiler alone. */
+export const filesAreImported: Rule = (tree) => {
+  const imported = new Set(ownImports(tree).map(({ target }) => target));
+  return [...tree.keys()]
+    .filter((path) => placeOf(path).layer !== 'test' && path.endsWith('.ts') && !/\/main\.ts$|\.d\.ts$/.test(path))
+    .filter((path) => !imported.has(path))
+    .map((path) => `${path}: no file imports it`);
+};
+
 export const namesSayWhatIsInside: Rule = (tree) =>
   [...tree.keys()]
     .filter((path) => /(^|[/.-])(utils?|helpers?|common|managers?|misc)([/.-]|$)/.test(path))

@@ -179,6 +179,12 @@ export function inCamelCase<Body extends object>(body: Body): { readonly [M in k
   return Object.fromEntries(named) as { readonly [M in keyof Body as Camel<M>]: Body[M] };
 }
 
+/** The inverse of {@link inCamelCase}: `image_url` for `imageUrl`. */
+export function inSnakeCase(fields: object): object {
+  const snakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [snakeCase(name), value]));
+}
+
 function camelCase(member: string): string {
   return member.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 }

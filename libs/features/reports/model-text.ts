@@ -38,6 +38,8 @@ const COMMENT = /^<!--[^]*-->$/;
 const NUMBERS = /^[\d\s,;–-]+$/;
 /** Texts that readers of Markdown make links of, although they are not marked. Punctuation at the end is the sentence's. */
 const ADDRESS = /(?:[a-z][a-z\d+.-]*:\/\/|www\.)(?:[^\s<>"'`)\]]*[^\s<>"'`)\].,:;?!*_~])?/i;
+/** For `split`, which keeps the part in parentheses. */
+const ADDRESSES = new RegExp(`(${ADDRESS.source})`, 'i');
 const MAX_DEPTH = 6;
 
 export function cleanText({ text, sources, isCut }: ModelText): CleanText {
@@ -224,7 +226,7 @@ function textNode(value: string): Text {
 function withoutAddresses(node: PhrasingContent): PhrasingContent[] {
   if (node.type !== 'text') return [node];
   return node.value
-    .split(new RegExp(`(${ADDRESS.source})`, 'i'))
+    .split(ADDRESSES)
     .map((part, index): PhrasingContent => (index % 2 === 1 ? { type: 'inlineCode', value: part } : textNode(part)))
     .filter((part) => part.type !== 'text' || part.value !== '');
 }

@@ -3,13 +3,14 @@ import { z } from 'zod';
 
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
+import { inSnakeCase } from '#libs/kernel/fields.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { FRAME_FLAG, type EventContent, type EventDescription } from '#libs/platform/live/index.ts';
 
 import { interactionId } from '../interaction/interaction.id.ts';
 import { channelEntity } from './channel.read.ts';
 import { channelResource, channelSchema } from './channel.resource.ts';
-import { type ChannelChanges, type ChannelEvent, channelFold, type ChannelState } from './channel.ts';
+import { type ChannelEvent, channelFold, type ChannelState } from './channel.ts';
 import { type Participant, participantResource, participantSchema } from './participant.ts';
 
 const TYPES = {
@@ -88,14 +89,8 @@ export function channelFrame(
     case 'InteractionUnpinned.v1':
       return { type, json, changed: ['pinned_interactions'] };
     default:
-      return { type, json, changed: Object.keys(changedFields(event.data)) };
+      return { type, json, changed: Object.keys(inSnakeCase(event.data)) };
   }
-}
-
-/** The changed fields, as the API names them. */
-function changedFields(changes: ChannelChanges): object {
-  const nameOf = (field: string) => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  return Object.fromEntries(Object.entries(changes).map(([field, value]) => [nameOf(field), value]));
 }
 
 /** With the id of the record, which two of the four kinds of participants do not show. */
@@ -146,7 +141,7 @@ function publicData(event: StreamEvent<ChannelEvent>, id: EntityId): object | nu
     case 'AgentInvocationBehaviorChanged.v1':
     case 'RunConcurrencyChanged.v1':
     case 'ChannelChanged.v1':
-      return { id, ...changedFields(event.data) };
+      return { id, ...inSnakeCase(event.data) };
     case 'InteractionPinned.v1':
     case 'InteractionUnpinned.v1': {
       const interaction = interactionId({ channelId: id, sequence: event.data.sequence as ChannelSequence });

@@ -69,7 +69,7 @@ const TIP_BYTES = withinMemory(8 * 1024 * 1024);
 
 export class Agents extends Entities<AgentState, AgentEvent, AgentFacets> {
   readonly secrets: AgentSecrets;
-  /** Each message of a channel needs its agents, and busy channels have the same ones: only what is new of one is decoded. */
+  /** Each message of a channel needs its agents, and busy channels have the same agents: only new events of an agent are decoded. */
   readonly #reads: SharedCalls<EntityId, AgentState>;
   readonly #tips = new TipCache(TIP_BYTES);
 
@@ -150,7 +150,7 @@ export class AgentSecrets {
     return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url');
   }
 
-  /** @returns null for what was not sealed with this key, for this agent */
+  /** @returns null for a text that was not sealed with this key, for this agent */
   open(agentId: EntityId, sealed: string): string | null {
     const bytes = Buffer.from(sealed, 'base64url');
     if (bytes.length < NONCE_BYTES + TAG_BYTES) return null;

@@ -234,7 +234,7 @@ export class ReadModel {
 
 /**
  * The revision keys of entities that were applied although Redis has refused entries of their lists, as a full one does
- * when others free memory between the two. Nobody would write the entries any more.
+ * when others free memory between the two. No later write would add the entries.
  */
 function unlisted(
   calls: readonly FunctionCall[],

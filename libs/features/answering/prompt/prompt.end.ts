@@ -83,8 +83,8 @@ export function idsOf({ runId, channelId }: PostedPrompt): ShownIds {
  * The text that the agent has answered.
  *
  * @param shown members of errors
- * @throws HttpError 409 for a run that was cancelled, and for an agent that was deactivated meanwhile; 502 for one that
- *   failed, or could not be started; 504 for one that took too long
+ * @throws HttpError 409 for a run that was cancelled, and for an agent that was deactivated meanwhile; 502 for a run
+ *   that failed, or could not be started; 504 for a run that took too long
  */
 export function answerOf(ending: Ending, shown: ShownIds): string {
   if (ending.kind === 'withheld') {

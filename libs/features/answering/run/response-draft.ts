@@ -85,7 +85,7 @@ export class ResponseDraft {
     await this.write();
   }
 
-  /** Writes what is not written; null if there is nothing, or if an earlier delta is on its way. Does not reject. */
+  /** Writes the text that is not written; null if there is none, or if an earlier delta is on its way. Does not reject. */
   write(): Promise<void> | null {
     if (this.#writing !== null || this.#unwritten === '' || this.#isRefused) return null;
     this.#hasBegun = true;

@@ -5,6 +5,7 @@ import { z } from 'zod';
 
 import { clientFrame, serverFrame } from '#libs/features/realtime/index.ts';
 
+import { compactTypes, HELPERS } from './compact-types.ts';
 import { typesOf } from './openapi-typescript.ts';
 
 export interface GeneratedFile {
@@ -23,7 +24,7 @@ export async function generatedTypes(openApi: object): Promise<readonly Generate
   return [
     {
       path: join(FOLDER, 'api.generated.ts'),
-      text: BANNER("the API's OpenAPI document") + (await typesOf(openApi)),
+      text: BANNER("the API's OpenAPI document") + HELPERS + (await typesOf(withShortComments(openApi), compactTypes)),
     },
     {
       path: join(FOLDER, 'frames.generated.ts'),
@@ -31,6 +32,24 @@ export async function generatedTypes(openApi: object): Promise<readonly Generate
     },
   ];
 }
+
+/** The document without descriptions that repeat a summary, and with each example in one line. */
+function withShortComments(document: object): object {
+  const shorten = (_name: string, value: unknown): unknown => {
+    const commented = comments.safeParse(value).data;
+    if (commented === undefined) return value;
+    const { description, examples, ...others } = commented;
+    const lines = examples?.map((example) => (typeof example === 'string' ? example : JSON.stringify(example)));
+    return { ...others, ...(description !== others.summary && { description }), ...(lines && { examples: lines }) };
+  };
+  return z.looseObject({}).parse(JSON.parse(JSON.stringify(document, shorten)));
+}
+
+const comments = z.looseObject({
+  summary: z.string().optional(),
+  description: z.unknown().optional(),
+  examples: z.array(z.unknown()).optional(),
+});
 
 /** The frames as components of an otherwise empty document. */
 function framesDocument(): object {

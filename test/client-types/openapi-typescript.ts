@@ -3,6 +3,7 @@
  * a compiler that has it, so `typescript` resolves to that one, for openapi-typescript alone.
  */
 import { registerHooks } from 'node:module';
+import type { ts } from '@ts-morph/common';
 
 registerHooks({
   resolve(specifier, context, next) {
@@ -18,8 +19,15 @@ registerHooks({
 // After the hook: a static import would come before it.
 const { default: openapiTS, astToString } = await import('openapi-typescript');
 
-/** The types of an OpenAPI document, as the text of a module. Members with a default are optional for a caller. */
-export async function typesOf(document: object): Promise<string> {
+/**
+ * The types of an OpenAPI document, as the text of a module. Members with a default are optional for a caller.
+ * @param change of the declarations before they become text
+ */
+export async function typesOf(
+  document: object,
+  change: (declarations: readonly ts.Node[]) => ts.Node[] = (declarations) => [...declarations],
+): Promise<string> {
   // Parsed from text, because the generator modifies the object that it gets.
-  return astToString(await openapiTS(JSON.stringify(document), { alphabetize: true, defaultNonNullable: false }));
+  const declarations = await openapiTS(JSON.stringify(document), { alphabetize: true, defaultNonNullable: false });
+  return astToString(change(declarations));
 }

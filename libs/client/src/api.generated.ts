@@ -1,1654 +1,459 @@
 /* Made from the API's OpenAPI document by `npm run client:generate`: changes in here are lost. A test compares. */
 
+/** An object without the other members of `Names`. */
+type Only<Names extends string, T> = T & { [Name in Exclude<Names, keyof T>]?: never };
+type Parameters<T> = Only<"query" | "header" | "path" | "cookie", T>;
+type Path<T> = { parameters: Parameters<{}> } &
+    Only<"get" | "put" | "post" | "delete" | "options" | "head" | "patch" | "trace", T>;
+type Operation<T> = Only<"requestBody", T>;
+
 export interface paths {
-    "/api/v1/agents": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List agents, newest first; without personal ones, unless they are asked for
-         * @description List agents, newest first; without personal ones, unless they are asked for
-         */
+    "/api/v1/agents": Path<{
+        /** List agents, newest first; without personal ones, unless they are asked for */
         get: operations["listAgents"];
-        put?: never;
-        /**
-         * Create an agent
-         * @description Create an agent
-         */
+        /** Create an agent */
         post: operations["createAgent"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/agents/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read an agent
-         * @description Read an agent
-         */
+    }>;
+    "/api/v1/agents/{id}": Path<{
+        /** Read an agent */
         get: operations["getAgent"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        /**
-         * Change an agent: absent fields stay as they are, null gives a field its default
-         * @description Change an agent: absent fields stay as they are, null gives a field its default
-         */
+        /** Change an agent: absent fields stay as they are, null gives a field its default */
         patch: operations["updateAgent"];
-        trace?: never;
-    };
-    "/api/v1/agents/{id}/activate": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Activate a deactivated agent
-         * @description Activate a deactivated agent
-         */
+    }>;
+    "/api/v1/agents/{id}/activate": Path<{
+        /** Activate a deactivated agent */
         post: operations["activateAgent"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/agents/{id}/deactivate": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Deactivate an agent: it joins no channels and answers nothing until it is activated
-         * @description Deactivate an agent: it joins no channels and answers nothing until it is activated
-         */
+    }>;
+    "/api/v1/agents/{id}/deactivate": Path<{
+        /** Deactivate an agent: it joins no channels and answers nothing until it is activated */
         post: operations["deactivateAgent"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/agents/{id}/events": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Follow the changes of an agent
-         * @description Follow the changes of an agent
-         */
+    }>;
+    "/api/v1/agents/{id}/events": Path<{
+        /** Follow the changes of an agent */
         get: operations["streamAgentEvents"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/agents/{id}/invocations/events": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Follow the invocations of an external agent, with a key of its own
-         * @description Follow the invocations of an external agent, with a key of its own
-         */
+    }>;
+    "/api/v1/agents/{id}/invocations/events": Path<{
+        /** Follow the invocations of an external agent, with a key of its own */
         get: operations["streamAgentInvocations"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/agents/{id}/prompt": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
+    }>;
+    "/api/v1/agents/{id}/prompt": Path<{
         /**
          * Send a prompt to an agent, and wait for its reply
          * @description The prompt is a message in the caller's direct channel with the agent, and the reply a run there. A request that waited for too long is 504, and one that is disconnected cancels nothing: repeated with the same `Idempotency-Key`, it gets the answer of the same run.
          */
         post: operations["promptAgent"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/agents/{id}/public_prompt": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
+    }>;
+    "/api/v1/agents/{id}/public_prompt": Path<{
         /**
          * Send a prompt to an agent with `widget_enabled`, without an API key
          * @description Limited per address and minute, and per agent and day. All other agents, and unknown ids, are 401. There is no `Idempotency-Key` without an account.
          */
         post: operations["promptPublicAgent"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/agents/{id}/runs": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List the runs of an external agent, newest first, with a key of its own
-         * @description List the runs of an external agent, newest first, with a key of its own
-         */
+    }>;
+    "/api/v1/agents/{id}/runs": Path<{
+        /** List the runs of an external agent, newest first, with a key of its own */
         get: operations["listAgentRuns"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/agents/{id}/stream_prompt": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
+    }>;
+    "/api/v1/agents/{id}/stream_prompt": Path<{
         /**
          * Send a prompt to an agent, and stream its run as server-sent events
          * @description Posts the prompt as `promptAgent` does. The frames are those of the channel, of the turn of the prompt alone (see `/asyncapi.json`), between the events `prompt`, with the ids, and `answer`, with the outcome. With `Last-Event-ID`, the stream of the prompt that it names is resumed, and nothing is posted.
          */
         post: operations["streamPrompt"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/agents/{id}/tools": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Ask the tool servers of an agent which tools it has, and which are left out
-         * @description Ask the tool servers of an agent which tools it has, and which are left out
-         */
+    }>;
+    "/api/v1/agents/{id}/tools": Path<{
+        /** Ask the tool servers of an agent which tools it has, and which are left out */
         get: operations["listAgentTools"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/agents/{id}/webhook": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Set the webhook of an external agent, with a new secret, or remove it
-         * @description Set the webhook of an external agent, with a new secret, or remove it
-         */
+    }>;
+    "/api/v1/agents/{id}/webhook": Path<{
+        /** Set the webhook of an external agent, with a new secret, or remove it */
         post: operations["setAgentWebhook"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/channels": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List channels, newest first
-         * @description List channels, newest first
-         */
+    }>;
+    "/api/v1/channels": Path<{
+        /** List channels, newest first */
         get: operations["listChannels"];
-        put?: never;
-        /**
-         * Create a channel or a thread
-         * @description Create a channel or a thread
-         */
+        /** Create a channel or a thread */
         post: operations["createChannel"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/channels/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read a channel in its current state, or at a point in its history
-         * @description Read a channel in its current state, or at a point in its history
-         */
+    }>;
+    "/api/v1/channels/{id}": Path<{
+        /** Read a channel in its current state, or at a point in its history */
         get: operations["getChannel"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        /**
-         * Update a channel of the organization
-         * @description Update a channel of the organization
-         */
+        /** Update a channel of the organization */
         patch: operations["updateChannel"];
-        trace?: never;
-    };
-    "/api/v1/channels/{id}/archive": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
+    }>;
+    "/api/v1/channels/{id}/archive": Path<{
         /**
          * Archive a channel, which makes it read-only
          * @description Fails its incomplete interactions. New threads are refused; existing ones stay open.
          */
         post: operations["archiveChannel"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/channels/{id}/events": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
+    }>;
+    "/api/v1/channels/{id}/events": Path<{
         /**
          * Stream the events of a channel as server-sent events
          * @description The `data` of each is the `event` frame of the websocket protocol (see `/asyncapi.json`); its `id` is the sequence. A client that reconnects with `Last-Event-ID` misses no events.
          */
         get: operations["streamChannelEvents"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/channels/{id}/interactions": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List a channel's interactions, by sequence
-         * @description List a channel's interactions, by sequence
-         */
+    }>;
+    "/api/v1/channels/{id}/interactions": Path<{
+        /** List a channel's interactions, by sequence */
         get: operations["listInteractions"];
-        put?: never;
-        /**
-         * Post an interaction, complete or to be completed later
-         * @description Post an interaction, complete or to be completed later
-         */
+        /** Post an interaction, complete or to be completed later */
         post: operations["postInteraction"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/channels/{id}/invocations": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List which agents were asked to answer which messages of a channel, and why; newest first
-         * @description List which agents were asked to answer which messages of a channel, and why; newest first
-         */
+    }>;
+    "/api/v1/channels/{id}/invocations": Path<{
+        /** List which agents were asked to answer which messages of a channel, and why; newest first */
         get: operations["listInvocations"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/channels/{id}/participants": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List the participants of a channel, with the ids of their records
-         * @description List the participants of a channel, with the ids of their records
-         */
+    }>;
+    "/api/v1/channels/{id}/participants": Path<{
+        /** List the participants of a channel, with the ids of their records */
         get: operations["listChannelParticipants"];
-        put?: never;
-        /**
-         * Add a participant, with the details it has now; has no effect if the user or agent already participates
-         * @description Add a participant, with the details it has now; has no effect if the user or agent already participates
-         */
+        /** Add a participant, with the details it has now; has no effect if the user or agent already participates */
         post: operations["addChannelParticipant"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/channels/{id}/participants/{participant_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        /**
-         * Remove a participant
-         * @description Remove a participant
-         */
+    }>;
+    "/api/v1/channels/{id}/participants/{participant_id}": Path<{
+        /** Remove a participant */
         delete: operations["removeChannelParticipant"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/channels/{id}/read_marker": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read how far a participant has read in a channel, and the number of messages after that
-         * @description Read how far a participant has read in a channel, and the number of messages after that
-         */
+    }>;
+    "/api/v1/channels/{id}/read_marker": Path<{
+        /** Read how far a participant has read in a channel, and the number of messages after that */
         get: operations["getReadMarker"];
         /**
          * Move the read marker of a participant forward; has no effect if it is further already
          * @description All devices of the user share the marker, and those that follow the channel receive it.
          */
         put: operations["moveReadMarker"];
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/channels/{id}/read_markers": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List how far each user that takes part in a channel has read
-         * @description List how far each user that takes part in a channel has read
-         */
+    }>;
+    "/api/v1/channels/{id}/read_markers": Path<{
+        /** List how far each user that takes part in a channel has read */
         get: operations["listReadMarkers"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/channels/{id}/websocket_ticket": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
+    }>;
+    "/api/v1/channels/{id}/websocket_ticket": Path<{
         /**
          * Create a ticket for opening a websocket on a channel within one minute
          * @description The frames of the websocket are described in `/asyncapi.json`.
          */
         post: operations["createWebsocketTicket"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/channels/{id}/websocket_tickets": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Alias of `createWebsocketTicket`
-         * @description Alias of `createWebsocketTicket`
-         */
+    }>;
+    "/api/v1/channels/{id}/websocket_tickets": Path<{
+        /** Alias of `createWebsocketTicket` */
         post: operations["createWebsocketTicketAlias"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/crawls": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List crawls, newest first
-         * @description List crawls, newest first
-         */
+    }>;
+    "/api/v1/crawls": Path<{
+        /** List crawls, newest first */
         get: operations["listCrawls"];
-        put?: never;
-        /**
-         * Crawl a website: its pages become documents, from which the knowledge graph learns
-         * @description Crawl a website: its pages become documents, from which the knowledge graph learns
-         */
+        /** Crawl a website: its pages become documents, from which the knowledge graph learns */
         post: operations["createCrawl"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/crawls/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read a crawl
-         * @description Read a crawl
-         */
+    }>;
+    "/api/v1/crawls/{id}": Path<{
+        /** Read a crawl */
         get: operations["getCrawl"];
-        put?: never;
-        post?: never;
-        /**
-         * Deactivate a crawl permanently: a scan under way is cancelled, and documents stay
-         * @description Deactivate a crawl permanently: a scan under way is cancelled, and documents stay
-         */
+        /** Deactivate a crawl permanently: a scan under way is cancelled, and documents stay */
         delete: operations["deactivateCrawl"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/crawls/{id}/cancel": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Cancel the scan under way; its pages stay
-         * @description Cancel the scan under way; its pages stay
-         */
+    }>;
+    "/api/v1/crawls/{id}/cancel": Path<{
+        /** Cancel the scan under way; its pages stay */
         post: operations["cancelCrawl"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/crawls/{id}/events": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Follow a crawl: its events as server-sent events, until the scan has ended
-         * @description Follow a crawl: its events as server-sent events, until the scan has ended
-         */
+    }>;
+    "/api/v1/crawls/{id}/events": Path<{
+        /** Follow a crawl: its events as server-sent events, until the scan has ended */
         get: operations["streamCrawlEvents"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/crawls/{id}/rescan": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Crawl again: documents change where pages have changed, and are deleted where pages are gone
-         * @description Crawl again: documents change where pages have changed, and are deleted where pages are gone
-         */
+    }>;
+    "/api/v1/crawls/{id}/rescan": Path<{
+        /** Crawl again: documents change where pages have changed, and are deleted where pages are gone */
         post: operations["rescanCrawl"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/documents": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List documents, newest first
-         * @description List documents, newest first
-         */
+    }>;
+    "/api/v1/documents": Path<{
+        /** List documents, newest first */
         get: operations["listDocuments"];
-        put?: never;
         /**
          * Create a document, or change the one with the same `external_id`
          * @description Exactly one of `text`, `data` and `media` is the content. Files are uploaded: see `uploadDocument`.
          */
         post: operations["createDocument"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/documents/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read a document
-         * @description Read a document
-         */
+    }>;
+    "/api/v1/documents/{id}": Path<{
+        /** Read a document */
         get: operations["getDocument"];
-        put?: never;
-        post?: never;
-        /**
-         * Delete a document; its facts are withdrawn from the graph
-         * @description Delete a document; its facts are withdrawn from the graph
-         */
+        /** Delete a document; its facts are withdrawn from the graph */
         delete: operations["deleteDocument"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/documents/{id}/content": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
+    }>;
+    "/api/v1/documents/{id}/content": Path<{
         /**
          * Read what a document says: its text, or the file that was uploaded
          * @description As a download of its content type. Of pages of crawls it is the readable text, as Markdown.
          */
         get: operations["getDocumentContent"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/documents/{id}/events": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
+    }>;
+    "/api/v1/documents/{id}/events": Path<{
         /**
          * Follow the progress of a document
          * @description Server-sent events: `document.queued`, `document.processing`, `document.ready`, `document.failed` and `document.deleted`, with the document as data.
          */
         get: operations["streamDocumentEvents"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/documents/uploads": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
+    }>;
+    "/api/v1/documents/uploads": Path<{
         /**
          * Create a document from a file, or change the one with the same `external_id`
          * @description The body is the file. Its type is found by the ending of `name` and the content, unless `Content-Type` is one of text/plain, text/markdown, text/html, application/json, application/pdf.
          */
         post: operations["uploadDocument"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/interactions/{interaction_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read an interaction
-         * @description Read an interaction
-         */
+    }>;
+    "/api/v1/interactions/{interaction_id}": Path<{
+        /** Read an interaction */
         get: operations["getInteraction"];
-        put?: never;
-        post?: never;
         /**
          * Delete the content of one's own complete message
          * @description What remains is its place, sender and time, with `deleted_at`. Reads of the past, event streams and websockets no longer show the content; the log keeps it.
          */
         delete: operations["deleteInteraction"];
-        options?: never;
-        head?: never;
         /**
          * Replace the content of one's own complete message
          * @description The message keeps its place, and `edited_at` says when. No agent is asked again.
          */
         patch: operations["editInteraction"];
-        trace?: never;
-    };
-    "/api/v1/interactions/{interaction_id}/complete": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Complete an incomplete interaction
-         * @description Complete an incomplete interaction
-         */
+    }>;
+    "/api/v1/interactions/{interaction_id}/complete": Path<{
+        /** Complete an incomplete interaction */
         post: operations["completeInteraction"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/interactions/{interaction_id}/content": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Add content to an incomplete interaction
-         * @description Add content to an incomplete interaction
-         */
+    }>;
+    "/api/v1/interactions/{interaction_id}/content": Path<{
+        /** Add content to an incomplete interaction */
         post: operations["appendInteractionContent"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/interactions/{interaction_id}/deltas": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
+    }>;
+    "/api/v1/interactions/{interaction_id}/deltas": Path<{
         /**
          * Append to the draft of an incomplete interaction, or replace it
          * @description Publishes the text to subscribers of the channel. Drafts are ephemeral: reads do not return them, and they are deleted five minutes after the last delta, or when the interaction completes or fails.
          */
         post: operations["writeInteractionDelta"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/interactions/{interaction_id}/fail": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Fail an incomplete interaction
-         * @description Fail an incomplete interaction
-         */
+    }>;
+    "/api/v1/interactions/{interaction_id}/fail": Path<{
+        /** Fail an incomplete interaction */
         post: operations["failInteraction"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/interactions/{interaction_id}/mention_invite_prompt/dismiss": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Dismiss the mention-invite prompt of a message that the calling user sent
-         * @description Dismiss the mention-invite prompt of a message that the calling user sent
-         */
+    }>;
+    "/api/v1/interactions/{interaction_id}/mention_invite_prompt/dismiss": Path<{
+        /** Dismiss the mention-invite prompt of a message that the calling user sent */
         post: operations["dismissMentionInvitePrompt"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/interactions/{interaction_id}/pin": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        /**
-         * Pin an interaction to its channel
-         * @description Pin an interaction to its channel
-         */
+    }>;
+    "/api/v1/interactions/{interaction_id}/pin": Path<{
+        /** Pin an interaction to its channel */
         put: operations["pinInteraction"];
-        post?: never;
-        /**
-         * Unpin an interaction
-         * @description Unpin an interaction
-         */
+        /** Unpin an interaction */
         delete: operations["unpinInteraction"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/interactions/{interaction_id}/reactions/{emoji}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        /**
-         * React to an interaction, as the calling user or as an agent
-         * @description React to an interaction, as the calling user or as an agent
-         */
+    }>;
+    "/api/v1/interactions/{interaction_id}/reactions/{emoji}": Path<{
+        /** React to an interaction, as the calling user or as an agent */
         put: operations["addReaction"];
-        post?: never;
-        /**
-         * Remove a reaction of the calling user or of an agent
-         * @description Remove a reaction of the calling user or of an agent
-         */
+        /** Remove a reaction of the calling user or of an agent */
         delete: operations["removeReaction"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/interactions/{interaction_id}/read_receipts": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Record that an agent has read a user's message; repetitions have no effect
-         * @description Record that an agent has read a user's message; repetitions have no effect
-         */
+    }>;
+    "/api/v1/interactions/{interaction_id}/read_receipts": Path<{
+        /** Record that an agent has read a user's message; repetitions have no effect */
         post: operations["recordReadReceipt"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/interactions/search": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
+    }>;
+    "/api/v1/interactions/search": Path<{
         /**
          * Search the messages of the channels that the caller may read
          * @description Finds complete messages of users and agents as they are now, also in archived channels: by their texts, the alternative texts of custom content, and the names and descriptions of media; of longer messages by the first 32768 characters. Further pages, by `next_cursor`, leave out messages that were posted after the first one.
          */
         get: operations["searchInteractions"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/keys": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List API keys, newest first
-         * @description List API keys, newest first
-         */
+    }>;
+    "/api/v1/keys": Path<{
+        /** List API keys, newest first */
         get: operations["listKeys"];
-        put?: never;
         /**
          * Create an API key
          * @description Only this response contains the secret. Repeating the request with its `Idempotency-Key` returns the same key with `"key": null`.
          */
         post: operations["createKey"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/keys/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read an API key, without its secret
-         * @description Read an API key, without its secret
-         */
+    }>;
+    "/api/v1/keys/{id}": Path<{
+        /** Read an API key, without its secret */
         get: operations["getKey"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/keys/{id}/revoke": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
+    }>;
+    "/api/v1/keys/{id}/revoke": Path<{
         /**
          * Revoke an API key permanently; it stops working immediately
          * @description The calling key must have all scopes of the revoked key.
          */
         post: operations["revokeKey"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/keys/{id}/rotate": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
+    }>;
+    "/api/v1/keys/{id}/rotate": Path<{
         /**
          * Rotate an API key: create a key with the same name, principal and scopes
          * @description The calling key must have all scopes of the old key, and must not expire before the new one. The old key works until it is revoked, or for `grace_seconds`; at most two keys of a chain are valid at a time. The response is that of `createKey`.
          */
         post: operations["rotateKey"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/knowledge": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List knowledge graphs, newest first
-         * @description List knowledge graphs, newest first
-         */
+    }>;
+    "/api/v1/knowledge": Path<{
+        /** List knowledge graphs, newest first */
         get: operations["listKnowledgeGraphs"];
-        put?: never;
-        /**
-         * Create an empty knowledge graph
-         * @description Create an empty knowledge graph
-         */
+        /** Create an empty knowledge graph */
         post: operations["createKnowledgeGraph"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/knowledge/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read a knowledge graph in its current state, or at a point in its history
-         * @description Read a knowledge graph in its current state, or at a point in its history
-         */
+    }>;
+    "/api/v1/knowledge/{id}": Path<{
+        /** Read a knowledge graph in its current state, or at a point in its history */
         get: operations["getKnowledgeGraph"];
-        put?: never;
-        post?: never;
-        /**
-         * Delete a knowledge graph permanently, with its documents
-         * @description Delete a knowledge graph permanently, with its documents
-         */
+        /** Delete a knowledge graph permanently, with its documents */
         delete: operations["deleteKnowledgeGraph"];
-        options?: never;
-        head?: never;
-        /**
-         * Rename or describe a knowledge graph
-         * @description Rename or describe a knowledge graph
-         */
+        /** Rename or describe a knowledge graph */
         patch: operations["updateKnowledgeGraph"];
-        trace?: never;
-    };
-    "/api/v1/knowledge/{id}/edges/{edge_id}/end": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
+    }>;
+    "/api/v1/knowledge/{id}/edges/{edge_id}/end": Path<{
         /**
          * End an edge: its fact is no longer true from a time on
          * @description The edge stays in the graph, for times at which it was true. An edge that has been ended can be ended at another time.
          */
         post: operations["endKnowledgeEdge"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/knowledge/{id}/facts": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
+    }>;
+    "/api/v1/knowledge/{id}/facts": Path<{
         /**
          * Add facts to a knowledge graph
          * @description All are added, or none. Facts that the graph has already stay as they are; `source` and `target` name nodes, which are created if there are none of these names.
          */
         post: operations["addKnowledgeFacts"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/knowledge/{id}/search": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
+    }>;
+    "/api/v1/knowledge/{id}/search": Path<{
         /**
          * Search the nodes and edges of a knowledge graph
          * @description The best matches first; equal ones in the order of their ids.
          */
         get: operations["searchKnowledge"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/media": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List media items, newest first
-         * @description List media items, newest first
-         */
+    }>;
+    "/api/v1/media": Path<{
+        /** List media items, newest first */
         get: operations["listMedia"];
-        put?: never;
-        /**
-         * Create a media item: its file is fetched and processed
-         * @description Create a media item: its file is fetched and processed
-         */
+        /** Create a media item: its file is fetched and processed */
         post: operations["createMedia"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/media/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read a media item
-         * @description Read a media item
-         */
+    }>;
+    "/api/v1/media/{id}": Path<{
+        /** Read a media item */
         get: operations["getMedia"];
-        put?: never;
-        post?: never;
-        /**
-         * Delete a media item: the addresses of its files answer 404 from then on
-         * @description Delete a media item: the addresses of its files answer 404 from then on
-         */
+        /** Delete a media item: the addresses of its files answer 404 from then on */
         delete: operations["deleteMedia"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/media/deletions/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read who deleted a media item, when, and the SHA-256 of its file
-         * @description Read who deleted a media item, when, and the SHA-256 of its file
-         */
+    }>;
+    "/api/v1/media/deletions/{id}": Path<{
+        /** Read who deleted a media item, when, and the SHA-256 of its file */
         get: operations["getMediaDeletion"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/media/files/{token}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read a file by its signed address, which expires; with ranges
-         * @description Read a file by its signed address, which expires; with ranges
-         */
+    }>;
+    "/api/v1/media/files/{token}": Path<{
+        /** Read a file by its signed address, which expires; with ranges */
         get: operations["getMediaFile"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/media/uploads": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
+    }>;
+    "/api/v1/media/uploads": Path<{
         /**
          * Create a media item from a file, or begin a resumable upload
          * @description The body is the file, of any `Content-Type`: the type is found out from the content. With `Upload-Length` and without a body, it begins a resumable upload (tus 1.0.0), whose `Location` is in the reply.
          */
         post: operations["uploadMedia"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/media/uploads/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
+    }>;
+    "/api/v1/media/uploads/{id}": Path<{
         /**
          * Read how much of a resumable upload has arrived
          * @description Clients call HEAD before they continue: it ends a request that is still sending, and stores the bytes that have arrived.
          */
         get: operations["getMediaUpload"];
-        put?: never;
-        post?: never;
-        /**
-         * Cancel a resumable upload; the media item of a complete one stays
-         * @description Cancel a resumable upload; the media item of a complete one stays
-         */
+        /** Cancel a resumable upload; the media item of a complete one stays */
         delete: operations["cancelMediaUpload"];
-        options?: never;
-        head?: never;
-        /**
-         * Continue a resumable upload at its offset; the last part creates the media item with the same id
-         * @description Continue a resumable upload at its offset; the last part creates the media item with the same id
-         */
+        /** Continue a resumable upload at its offset; the last part creates the media item with the same id */
         patch: operations["continueMediaUpload"];
-        trace?: never;
-    };
-    "/api/v1/organizations": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List all organizations, newest first
-         * @description List all organizations, newest first
-         */
+    }>;
+    "/api/v1/organizations": Path<{
+        /** List all organizations, newest first */
         get: operations["listOrganizations"];
-        put?: never;
-        /**
-         * Create an organization
-         * @description Create an organization
-         */
+        /** Create an organization */
         post: operations["createOrganization"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/organizations/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read your organization, or with the scope `platform` any organization
-         * @description Read your organization, or with the scope `platform` any organization
-         */
+    }>;
+    "/api/v1/organizations/{id}": Path<{
+        /** Read your organization, or with the scope `platform` any organization */
         get: operations["getOrganization"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        /**
-         * Update your organization, or with the scope `platform` any organization
-         * @description Update your organization, or with the scope `platform` any organization
-         */
+        /** Update your organization, or with the scope `platform` any organization */
         patch: operations["updateOrganization"];
-        trace?: never;
-    };
-    "/api/v1/reports": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List reports, newest first
-         * @description List reports, newest first
-         */
+    }>;
+    "/api/v1/reports": Path<{
+        /** List reports, newest first */
         get: operations["listReports"];
-        put?: never;
-        /**
-         * Research a question in a knowledge graph, and write a report on it
-         * @description Research a question in a knowledge graph, and write a report on it
-         */
+        /** Research a question in a knowledge graph, and write a report on it */
         post: operations["createReport"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/reports/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read a report
-         * @description Read a report
-         */
+    }>;
+    "/api/v1/reports/{id}": Path<{
+        /** Read a report */
         get: operations["getReport"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/reports/{id}/cancel": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Cancel a report that is not written yet
-         * @description Cancel a report that is not written yet
-         */
+    }>;
+    "/api/v1/reports/{id}/cancel": Path<{
+        /** Cancel a report that is not written yet */
         post: operations["cancelReport"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/reports/{id}/events": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Follow the research of a report
-         * @description Follow the research of a report
-         */
+    }>;
+    "/api/v1/reports/{id}/events": Path<{
+        /** Follow the research of a report */
         get: operations["streamReportEvents"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/runs/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read a run of an agent, with its steps
-         * @description Read a run of an agent, with its steps
-         */
+    }>;
+    "/api/v1/runs/{id}": Path<{
+        /** Read a run of an agent, with its steps */
         get: operations["getRun"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/runs/{id}/cancel": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Cancel a run; the text that was written so far is kept
-         * @description Cancel a run; the text that was written so far is kept
-         */
+    }>;
+    "/api/v1/runs/{id}/cancel": Path<{
+        /** Cancel a run; the text that was written so far is kept */
         post: operations["cancelRun"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/runs/{id}/conversation": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read what an external agent is to answer
-         * @description Read what an external agent is to answer
-         */
+    }>;
+    "/api/v1/runs/{id}/conversation": Path<{
+        /** Read what an external agent is to answer */
         get: operations["getRunConversation"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/runs/{id}/deltas": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
+    }>;
+    "/api/v1/runs/{id}/deltas": Path<{
         /**
          * Append to the draft of the answer of a run, or replace it
          * @description Subscribers of the channel read it. The first one posts the response, incomplete.
          */
         post: operations["writeRunDelta"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/runs/{id}/failure": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Fail a run; its draft is kept as the response. Repeating it has no effect
-         * @description Fail a run; its draft is kept as the response. Repeating it has no effect
-         */
+    }>;
+    "/api/v1/runs/{id}/failure": Path<{
+        /** Fail a run; its draft is kept as the response. Repeating it has no effect */
         post: operations["failRun"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/runs/{id}/interactions": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
+    }>;
+    "/api/v1/runs/{id}/interactions": Path<{
         /**
          * Show a tool call, its updates and its result, a payment request or other content below the message
          * @description A call and its result are posted once, by their `tool_call_id`; the id of the run is put before it.
          */
         post: operations["postRunInteraction"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/runs/{id}/response": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Answer a run; the response replaces its draft. Repeating it has no effect
-         * @description Answer a run; the response replaces its draft. Repeating it has no effect
-         */
+    }>;
+    "/api/v1/runs/{id}/response": Path<{
+        /** Answer a run; the response replaces its draft. Repeating it has no effect */
         post: operations["answerRun"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/token-issuers": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List token issuers, newest first
-         * @description List token issuers, newest first
-         */
+    }>;
+    "/api/v1/token-issuers": Path<{
+        /** List token issuers, newest first */
         get: operations["listTokenIssuers"];
-        put?: never;
         /**
          * Register a party that signs tokens for users of the organization
          * @description A token is a JWT with `iss`, `aud`, `sub` (the id of the user with this issuer), `iat` and `exp`, at most a day later. Its user is a member: it sees the channels in which it takes part.
          */
         post: operations["createTokenIssuer"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/token-issuers/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read a token issuer
-         * @description Read a token issuer
-         */
+    }>;
+    "/api/v1/token-issuers/{id}": Path<{
+        /** Read a token issuer */
         get: operations["getTokenIssuer"];
-        put?: never;
-        post?: never;
-        /**
-         * Delete a token issuer; all of its tokens are refused from then on
-         * @description Delete a token issuer; all of its tokens are refused from then on
-         */
+        /** Delete a token issuer; all of its tokens are refused from then on */
         delete: operations["deleteTokenIssuer"];
-        options?: never;
-        head?: never;
-        /**
-         * Update a token issuer; tokens that a removed key signed are refused from then on
-         * @description Update a token issuer; tokens that a removed key signed are refused from then on
-         */
+        /** Update a token issuer; tokens that a removed key signed are refused from then on */
         patch: operations["updateTokenIssuer"];
-        trace?: never;
-    };
-    "/api/v1/users": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List users, newest first
-         * @description List users, newest first
-         */
+    }>;
+    "/api/v1/users": Path<{
+        /** List users, newest first */
         get: operations["listUsers"];
-        put?: never;
-        /**
-         * Create a user
-         * @description Create a user
-         */
+        /** Create a user */
         post: operations["createUser"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/users/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read a user
-         * @description Read a user
-         */
+    }>;
+    "/api/v1/users/{id}": Path<{
+        /** Read a user */
         get: operations["getUser"];
-        put?: never;
-        post?: never;
-        /**
-         * Deactivate a user permanently; its API keys stop working immediately
-         * @description Deactivate a user permanently; its API keys stop working immediately
-         */
+        /** Deactivate a user permanently; its API keys stop working immediately */
         delete: operations["deactivateUser"];
-        options?: never;
-        head?: never;
-        /**
-         * Update a user
-         * @description Update a user
-         */
+        /** Update a user */
         patch: operations["updateUser"];
-        trace?: never;
-    };
+    }>;
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1710,13 +515,7 @@ export interface components {
         };
         /** @enum {string} */
         AgentCategory: "business_owner" | "co_founder" | "marketing" | "sales" | "operations" | "research" | "freelancer" | "influencers" | "gig_economy" | "companies" | "brands" | "community_leader" | "developer" | "education" | "personal" | "alliance" | "solo_preneur" | "content_creator" | "consultant" | "tech_startup" | "agent_creator";
-        /**
-         * @example {
-         *       "name": "Guide",
-         *       "description": "Answers questions about orders",
-         *       "instructions": "Answer in one sentence."
-         *     }
-         */
+        /** @example {"name":"Guide","description":"Answers questions about orders","instructions":"Answer in one sentence."} */
         AgentCreateInput: {
             agent_address?: string | null;
             agent_capabilities?: string | null;
@@ -1870,11 +669,7 @@ export interface components {
             tools: components["schemas"]["AgentTool"][];
             url: string;
         };
-        /**
-         * @example {
-         *       "instructions": "Answer in two sentences."
-         *     }
-         */
+        /** @example {"instructions":"Answer in two sentences."} */
         AgentUpdateInput: {
             agent_address?: string | null;
             agent_capabilities?: string | null;
@@ -1918,11 +713,7 @@ export interface components {
             secret: string | null;
             url: string | null;
         };
-        /**
-         * @example {
-         *       "url": "https://agents.example.org/parley"
-         *     }
-         */
+        /** @example {"url":"https://agents.example.org/parley"} */
         AgentWebhookChangeInput: {
             /** @description Gets the invocations of the agent; null removes the webhook */
             url: string | null;
@@ -1947,15 +738,7 @@ export interface components {
             rotated_to: string | null;
             scopes: components["schemas"]["KeyScope"][];
         };
-        /**
-         * @example {
-         *       "name": "backend",
-         *       "scopes": [
-         *         "read",
-         *         "write"
-         *       ]
-         *     }
-         */
+        /** @example {"name":"backend","scopes":["read","write"]} */
         ApiKeyCreateInput: {
             /** @description `participation`: only the channels in which its user takes part, with the scopes `read` and `write` alone; the default for a key of a user. `organization`: everything in the organization; the default for a key of a service, which takes part in no channel */
             access?: components["schemas"]["KeyAccess"];
@@ -2127,11 +910,7 @@ export interface components {
             source: components["schemas"]["ChannelSource"] | null;
             type: components["schemas"]["CommunicationType"];
         };
-        /**
-         * @example {
-         *       "name": "Order 4711"
-         *     }
-         */
+        /** @example {"name":"Order 4711"} */
         ChannelCreateInput: {
             agent_invocation_behavior?: components["schemas"]["AgentInvocationBehavior"] | null;
             /** @description Default: `thread` with a `parent_channel_id`, otherwise `chat` */
@@ -2157,12 +936,7 @@ export interface components {
             meta: components["schemas"]["PageMeta"];
         };
         ChannelParticipant: components["schemas"]["AuthenticatedUserParticipant"] | components["schemas"]["NonAuthenticatedUserParticipant"] | components["schemas"]["AgentParticipant"] | components["schemas"]["ExternalAgentParticipant"];
-        /**
-         * @example {
-         *       "type": "agent",
-         *       "id": "01a1ff85-0000-7000-8000-000000000000"
-         *     }
-         */
+        /** @example {"type":"agent","id":"01a1ff85-0000-7000-8000-000000000000"} */
         ChannelParticipantAddInput: components["schemas"]["AuthenticatedUserParticipantAddInput"] | components["schemas"]["NonAuthenticatedUserParticipantAddInput"] | components["schemas"]["AgentParticipantAddInput"] | components["schemas"]["ExternalAgentParticipantAddInput"];
         ChannelParticipantList: {
             items: {
@@ -2174,11 +948,7 @@ export interface components {
         ChannelSource: "app_main" | "app_two" | "app_three" | "health";
         /** @enum {string} */
         ChannelType: "chat" | "collaboration" | "multi_org_chat" | "thread";
-        /**
-         * @example {
-         *       "name": "Order 4711, delivered"
-         *     }
-         */
+        /** @example {"name":"Order 4711, delivered"} */
         ChannelUpdateInput: {
             agent_invocation_behavior?: components["schemas"]["AgentInvocationBehavior"] | null;
             meta_data?: {
@@ -2333,14 +1103,7 @@ export interface components {
                 title?: string | null;
             };
         };
-        /**
-         * @example {
-         *       "url": "https://www.example.org/help",
-         *       "knowledge_graph": "01a1ff85-0000-7000-8000-000000000000",
-         *       "scan_depth": 2,
-         *       "max_pages": 50
-         *     }
-         */
+        /** @example {"url":"https://www.example.org/help","knowledge_graph":"01a1ff85-0000-7000-8000-000000000000","scan_depth":2,"max_pages":50} */
         CrawlCreateInput: {
             knowledge_graph?: string | null;
             /**
@@ -2441,13 +1204,7 @@ export interface components {
             /** @description `Queued`, `Processing`, `Ready`, or `Failed: <why>` */
             status: string | null;
         };
-        /**
-         * @example {
-         *       "knowledge_graph": "01a1ff85-0000-7000-8000-000000000000",
-         *       "name": "Opening hours",
-         *       "text": "We open at nine."
-         *     }
-         */
+        /** @example {"knowledge_graph":"01a1ff85-0000-7000-8000-000000000000","name":"Opening hours","text":"We open at nine."} */
         DocumentCreateInput: {
             /** @description Default: `text/plain`, or `application/json` for `data` */
             content_type?: ("text/plain" | "text/markdown" | "text/html" | "application/json" | "application/pdf") | null;
@@ -2633,41 +1390,18 @@ export interface components {
             type: "authenticated_user";
             user_id: string;
         };
-        /**
-         * @example {
-         *       "content": [
-         *         {
-         *           "type": "text",
-         *           "text": "It arrives tomorrow."
-         *         }
-         *       ]
-         *     }
-         */
+        /** @example {"content":[{"type":"text","text":"It arrives tomorrow."}]} */
         InteractionCompletionInput: {
             /** @description Replaces the content */
             content?: components["schemas"]["InteractionContentInput"][] | null;
         };
         InteractionContent: components["schemas"]["TextContent"] | components["schemas"]["AudioTagContent"] | components["schemas"]["MediaContent"] | components["schemas"]["CustomContent"] | components["schemas"]["ToolCallContent"] | components["schemas"]["ToolCallResultContent"] | components["schemas"]["ToolCallUpdateContent"] | components["schemas"]["RequestPaymentContent"] | components["schemas"]["CommitPaymentContent"] | components["schemas"]["RejectPaymentContent"] | components["schemas"]["CompletePaymentContent"] | components["schemas"]["CancelPaymentContent"];
-        /**
-         * @example {
-         *       "content": [
-         *         {
-         *           "type": "text",
-         *           "text": "It has left the warehouse."
-         *         }
-         *       ]
-         *     }
-         */
+        /** @example {"content":[{"type":"text","text":"It has left the warehouse."}]} */
         InteractionContentAppendInput: {
             content: components["schemas"]["InteractionContentInput"][];
         };
         InteractionContentInput: components["schemas"]["TextContentInput"] | components["schemas"]["AudioTagContentInput"] | components["schemas"]["MediaContentInput"] | components["schemas"]["CustomContentInput"] | components["schemas"]["ToolCallContentInput"] | components["schemas"]["ToolCallResultContentInput"] | components["schemas"]["ToolCallUpdateContentInput"] | components["schemas"]["RequestPaymentContentInput"] | components["schemas"]["CommitPaymentContentInput"] | components["schemas"]["RejectPaymentContentInput"] | components["schemas"]["CompletePaymentContentInput"] | components["schemas"]["CancelPaymentContentInput"];
-        /**
-         * @example {
-         *       "offset": 0,
-         *       "text": "It arrives"
-         *     }
-         */
+        /** @example {"offset":0,"text":"It arrives"} */
         InteractionDeltaInput: {
             /** @description Expected length of the draft in UTF-16 code units, else 409. Without it, `text` replaces the draft */
             offset?: number | null;
@@ -2679,16 +1413,7 @@ export interface components {
             /** @description UTF-16 code units of the draft: the next offset */
             length: number;
         };
-        /**
-         * @example {
-         *       "content": [
-         *         {
-         *           "type": "text",
-         *           "text": "Where is my order 4711?"
-         *         }
-         *       ]
-         *     }
-         */
+        /** @example {"content":[{"type":"text","text":"Where is my order 4711?"}]} */
         InteractionEditInput: {
             /** @description Replaces the content */
             content: components["schemas"]["InteractionContentInput"][];
@@ -2715,11 +1440,7 @@ export interface components {
              */
             type: "external_agent";
         };
-        /**
-         * @example {
-         *       "reason": "The model does not answer"
-         *     }
-         */
+        /** @example {"reason":"The model does not answer"} */
         InteractionFailureInput: {
             /** @default  */
             reason?: string;
@@ -2779,16 +1500,7 @@ export interface components {
         };
         InteractionParticipant: components["schemas"]["InteractionAuthenticatedUser"] | components["schemas"]["InteractionNonAuthenticatedUser"] | components["schemas"]["InteractionMaybeUser"] | components["schemas"]["InteractionAgent"] | components["schemas"]["InteractionExternalAgent"] | components["schemas"]["InteractionSystem"];
         InteractionParticipantInput: components["schemas"]["InteractionAuthenticatedUserInput"] | components["schemas"]["InteractionNonAuthenticatedUserInput"] | components["schemas"]["InteractionMaybeUserInput"] | components["schemas"]["InteractionAgentInput"] | components["schemas"]["InteractionExternalAgentInput"] | components["schemas"]["InteractionSystemInput"];
-        /**
-         * @example {
-         *       "content": [
-         *         {
-         *           "type": "text",
-         *           "text": "Where is my order?"
-         *         }
-         *       ]
-         *     }
-         */
+        /** @example {"content":[{"type":"text","text":"Where is my order?"}]} */
         InteractionPostInput: {
             /** @default true */
             complete?: boolean;
@@ -2994,11 +1706,7 @@ export interface components {
             target: string;
             valid_at?: string | null;
         };
-        /**
-         * @example {
-         *       "invalid_at": "2026-01-31T12:00:00Z"
-         *     }
-         */
+        /** @example {"invalid_at":"2026-01-31T12:00:00Z"} */
         KnowledgeEdgeEndInput: {
             invalid_at?: string | null;
         };
@@ -3006,18 +1714,7 @@ export interface components {
             edges: components["schemas"]["KnowledgeEdge"][];
             nodes: components["schemas"]["KnowledgeNode"][];
         };
-        /**
-         * @example {
-         *       "nodes": [
-         *         {
-         *           "name": "Van 7",
-         *           "labels": [
-         *             "Vehicle"
-         *           ]
-         *         }
-         *       ]
-         *     }
-         */
+        /** @example {"nodes":[{"name":"Van 7","labels":["Vehicle"]}]} */
         KnowledgeFactsCreateInput: {
             edges?: components["schemas"]["KnowledgeEdgeCreateInput"][] | null;
             nodes?: components["schemas"]["KnowledgeNodeCreateInput"][] | null;
@@ -3039,12 +1736,7 @@ export interface components {
             name: string;
             node_count: number;
         };
-        /**
-         * @example {
-         *       "name": "Help",
-         *       "description": "What customers ask"
-         *     }
-         */
+        /** @example {"name":"Help","description":"What customers ask"} */
         KnowledgeGraphCreateInput: {
             description?: string | null;
             /** @description Name of the graph */
@@ -3054,11 +1746,7 @@ export interface components {
             items: components["schemas"]["KnowledgeGraph"][];
             meta: components["schemas"]["PageMeta"];
         };
-        /**
-         * @example {
-         *       "description": null
-         *     }
-         */
+        /** @example {"description":null} */
         KnowledgeGraphUpdateInput: {
             description?: string | null;
             /** @description Name of the graph */
@@ -3191,12 +1879,7 @@ export interface components {
              */
             type: "media";
         };
-        /**
-         * @example {
-         *       "source_url": "https://www.example.org/plan.pdf",
-         *       "name": "Plan"
-         *     }
-         */
+        /** @example {"source_url":"https://www.example.org/plan.pdf","name":"Plan"} */
         MediaCreateInput: {
             channel?: string | null;
             description?: string | null;
@@ -3319,11 +2002,7 @@ export interface components {
         };
         /** @enum {string} */
         OrganizationApplication: "app_main" | "app_two" | "app_three" | "app_four" | "health" | "app_five";
-        /**
-         * @example {
-         *       "name": "Example Ltd"
-         *     }
-         */
+        /** @example {"name":"Example Ltd"} */
         OrganizationCreateInput: {
             application?: components["schemas"]["OrganizationApplication"] | null;
             /** @description Name of the organization */
@@ -3339,11 +2018,7 @@ export interface components {
             name: string;
             owner: components["schemas"]["UserSummary"] | null;
         };
-        /**
-         * @example {
-         *       "name": "Example Inc"
-         *     }
-         */
+        /** @example {"name":"Example Inc"} */
         OrganizationUpdateInput: {
             application?: components["schemas"]["OrganizationApplication"] | null;
             /** @description Name of the organization */
@@ -3473,11 +2148,7 @@ export interface components {
             request_id: string;
             run_id?: string;
         };
-        /**
-         * @example {
-         *       "prompt": "Where is my order?"
-         *     }
-         */
+        /** @example {"prompt":"Where is my order?"} */
         PromptInput: {
             /**
              * @description Text for the agent
@@ -3491,12 +2162,7 @@ export interface components {
             /** @description The agent's reply; empty if it has said nothing */
             message: string;
         };
-        /**
-         * @example {
-         *       "prompt": "When do you open?",
-         *       "conversation_id": null
-         *     }
-         */
+        /** @example {"prompt":"When do you open?","conversation_id":null} */
         PublicPromptInput: {
             conversation_id?: string | null;
             /**
@@ -3505,12 +2171,7 @@ export interface components {
              */
             prompt?: string;
         };
-        /**
-         * @example {
-         *       "agent_id": "01a1ff85-0000-7000-8000-000000000000",
-         *       "agent_name": "Guide"
-         *     }
-         */
+        /** @example {"agent_id":"01a1ff85-0000-7000-8000-000000000000","agent_name":"Guide"} */
         ReactionAddInput: {
             agent_id?: string | null;
             agent_name?: string | null;
@@ -3552,21 +2213,13 @@ export interface components {
         ReadMarkerList: {
             items: components["schemas"]["ParticipantReadMarker"][];
         };
-        /**
-         * @example {
-         *       "sequence": 42
-         *     }
-         */
+        /** @example {"sequence":42} */
         ReadMarkerMoveInput: {
             /** @description Of the last event of the channel that the user has seen, such as `sequence` of an interaction */
             sequence: number;
             user_id?: string | null;
         };
-        /**
-         * @example {
-         *       "agent_id": "01a1ff85-0000-7000-8000-000000000000"
-         *     }
-         */
+        /** @example {"agent_id":"01a1ff85-0000-7000-8000-000000000000"} */
         ReadReceiptRecordInput: {
             /** @description The agent that has read the message */
             agent_id: string;
@@ -3625,12 +2278,7 @@ export interface components {
                 reason: string | null;
             } | null;
         };
-        /**
-         * @example {
-         *       "query": "What do customers ask most?",
-         *       "knowledge_graph": "01a1ff85-0000-7000-8000-000000000000"
-         *     }
-         */
+        /** @example {"query":"What do customers ask most?","knowledge_graph":"01a1ff85-0000-7000-8000-000000000000"} */
         ReportCreateInput: {
             knowledge_graph?: string | null;
             /**
@@ -3730,12 +2378,7 @@ export interface components {
                 text: string;
             }[];
         };
-        /**
-         * @example {
-         *       "offset": 0,
-         *       "text": "It arrives"
-         *     }
-         */
+        /** @example {"offset":0,"text":"It arrives"} */
         RunDeltaInput: {
             /** @description `length` of the last answer; null or absent replaces the draft */
             offset?: number | null;
@@ -3746,11 +2389,7 @@ export interface components {
             /** @description Of the draft */
             length: number;
         };
-        /**
-         * @example {
-         *       "message": "The model does not answer"
-         *     }
-         */
+        /** @example {"message":"The model does not answer"} */
         RunFailureInput: {
             /** @description Users read it: a sentence without a full stop */
             message: string;
@@ -3759,16 +2398,7 @@ export interface components {
             items: components["schemas"]["Run"][];
             meta: components["schemas"]["PageMeta"];
         };
-        /**
-         * @example {
-         *       "content": [
-         *         {
-         *           "type": "text",
-         *           "text": "I look it up."
-         *         }
-         *       ]
-         *     }
-         */
+        /** @example {"content":[{"type":"text","text":"I look it up."}]} */
         RunPostInput: {
             /** @description One `tool_call`, `tool_call_update` or `tool_call_result`; or what the agent says besides its response */
             content: components["schemas"]["InteractionContentInput"][];
@@ -3781,11 +2411,7 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
-        /**
-         * @example {
-         *       "text": "It arrives tomorrow."
-         *     }
-         */
+        /** @example {"text":"It arrives tomorrow."} */
         RunResponseInput: {
             /** @description Markdown */
             text: string;
@@ -3875,13 +2501,7 @@ export interface components {
             modified: string;
             name: string;
         };
-        /**
-         * @example {
-         *       "issuer": "https://login.example.org/",
-         *       "audience": "parley",
-         *       "jwks_url": "https://login.example.org/keys"
-         *     }
-         */
+        /** @example {"issuer":"https://login.example.org/","audience":"parley","jwks_url":"https://login.example.org/keys"} */
         TokenIssuerCreateInput: {
             /** @description `aud` of its tokens, or one of them */
             audience: string;
@@ -3904,11 +2524,7 @@ export interface components {
             items: components["schemas"]["TokenIssuer"][];
             meta: components["schemas"]["PageMeta"];
         };
-        /**
-         * @example {
-         *       "creates_users": true
-         *     }
-         */
+        /** @example {"creates_users":true} */
         TokenIssuerUpdateInput: {
             /** @description Whether a subject that is seen for the first time becomes a user of the organization */
             creates_users?: boolean;
@@ -4063,13 +2679,7 @@ export interface components {
             modified: string;
             organization_id: string;
         };
-        /**
-         * @example {
-         *       "display_name": "Ada",
-         *       "email": "ada@example.org",
-         *       "external_id": "ada"
-         *     }
-         */
+        /** @example {"display_name":"Ada","email":"ada@example.org","external_id":"ada"} */
         UserCreateInput: {
             /**
              * @description Display name, which other users see
@@ -4093,11 +2703,7 @@ export interface components {
             display_name: string;
             image_url: string;
         };
-        /**
-         * @example {
-         *       "display_name": "Ada L."
-         *     }
-         */
+        /** @example {"display_name":"Ada L."} */
         UserUpdateInput: {
             /** @description Display name, which other users see */
             display_name?: string;
@@ -4231,6 +2837,15 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description Validation Error */
+        UnprocessableContent: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["HTTPValidationError"];
+            };
+        };
         /** @description The body is not plain JSON in UTF-8 */
         UnsupportedMediaType: {
             headers: {
@@ -4241,7 +2856,16 @@ export interface components {
             };
         };
     };
-    parameters: never;
+    parameters: {
+        /** @description Repetitions within 24 hours return the first response */
+        IdempotencyKey: string;
+        /** @description Only changes the entity with this `ETag`, otherwise 412 */
+        IfMatch: string;
+        /** @description Answers 304 if it contains the `ETag` of the entity */
+        IfNoneMatch: string;
+        /** @description Waits up to two seconds until the read models include this position */
+        ParleyPosition: string;
+    };
     requestBodies: never;
     headers: {
         /** @description Revision of the entity, if it has one */
@@ -4257,8 +2881,8 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    listAgents: {
-        parameters: {
+    listAgents: Operation<{
+        parameters: Parameters<{
             query?: {
                 category?: components["schemas"]["AgentCategory"];
                 /** @description `meta.next_cursor` of the page before; not together with `page` */
@@ -4276,369 +2900,101 @@ export interface operations {
                 /** @description Items on a page */
                 size?: number;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+            header?: ReadHeader;
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AgentPage"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["AgentPage"]; }; };
         };
-    };
-    createAgent: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["AgentCreateInput"];
-            };
-        };
-        responses: {
+    }>;
+    createAgent: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["AgentCreateInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ChangedAgent"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["ChangedAgent"]; }; };
         };
-    };
-    getAgent: {
-        parameters: {
+    }>;
+    getAgent: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
                 as_of?: string;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+            header?: ReadHeader;
             path: {
                 /** @description Id of the agent */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Agent"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Agent"]; }; };
         };
-    };
-    updateAgent: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+    }>;
+    updateAgent: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
             path: {
                 /** @description Id of the agent */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["AgentUpdateInput"];
-            };
-        };
-        responses: {
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["AgentUpdateInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ChangedAgent"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["ChangedAgent"]; }; };
         };
-    };
-    activateAgent: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+    }>;
+    activateAgent: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
             path: {
                 /** @description Id of the agent */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Agent"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Agent"]; }; };
         };
-    };
-    deactivateAgent: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+    }>;
+    deactivateAgent: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
             path: {
                 /** @description Id of the agent */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Agent"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Agent"]; }; };
         };
-    };
-    streamAgentEvents: {
-        parameters: {
+    }>;
+    streamAgentEvents: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description Sequence of the last event received (0: from the beginning). Default: only new events */
                 after?: number;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+            header?: ReadHeader;
             path: {
                 /** @description Id of the agent */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Server-sent events */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": components["schemas"]["ServerSentEvent"];
-                };
-            };
+            200: { headers: ReadAnswerHeaders; content: { "text/event-stream": components["schemas"]["ServerSentEvent"]; }; };
             /** @description There will be no more events, and the client has received all of them */
-            204: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
+            204: { headers: ReadAnswerHeaders; content?: never; };
             406: components["responses"]["NotAcceptable"];
-            409: components["responses"]["Conflict"];
             /** @description The events after `after` were deleted in the event store */
             410: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
+                headers: ReadAnswerHeaders;
                 content: {
                     "application/json": {
                         /** @constant */
@@ -4650,76 +3006,29 @@ export interface operations {
                     };
                 };
             };
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
         };
-    };
-    streamAgentInvocations: {
-        parameters: {
+    }>;
+    streamAgentInvocations: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description Sequence of the last event received (0: from the beginning). Default: only new events */
                 after?: number;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+            header?: ReadHeader;
             path: {
                 /** @description Id of the agent */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Server-sent events */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": components["schemas"]["ServerSentEvent"];
-                };
-            };
+            200: { headers: ReadAnswerHeaders; content: { "text/event-stream": components["schemas"]["ServerSentEvent"]; }; };
             /** @description There will be no more events, and the client has received all of them */
-            204: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
+            204: { headers: ReadAnswerHeaders; content?: never; };
             406: components["responses"]["NotAcceptable"];
-            409: components["responses"]["Conflict"];
             /** @description The events after `after` were deleted in the event store */
             410: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
+                headers: ReadAnswerHeaders;
                 content: {
                     "application/json": {
                         /** @constant */
@@ -4731,183 +3040,57 @@ export interface operations {
                     };
                 };
             };
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
         };
-    };
-    promptAgent: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+    }>;
+    promptAgent: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
             path: {
                 /** @description Id of the agent */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["PromptInput"];
-            };
-        };
-        responses: {
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["PromptInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PromptAnswer"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["PromptAnswer"]; }; };
             /** @description The run has failed */
-            502: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PromptError"];
-                };
-            };
-            503: components["responses"]["ServiceUnavailable"];
+            502: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["PromptError"]; }; };
             /** @description There is no answer in time */
-            504: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PromptError"];
-                };
-            };
+            504: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["PromptError"]; }; };
         };
-    };
-    promptPublicAgent: {
-        parameters: {
-            query?: never;
-            header?: never;
+    }>;
+    promptPublicAgent: Operation<{
+        parameters: Parameters<{
             path: {
                 /** @description Id of the agent */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["PublicPromptInput"];
-            };
-        };
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["PublicPromptInput"]; }; };
         responses: {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PublicPromptAnswer"];
-                };
-            };
+            200: { headers: { "X-Request-Id": components["headers"]["X-Request-Id"]; [name: string]: unknown; }; content: { "application/json": components["schemas"]["PublicPromptAnswer"]; }; };
             400: components["responses"]["BadRequest"];
             /** @description The agent takes no prompts without an API key */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PromptError"];
-                };
-            };
+            401: { headers: { "X-Request-Id": components["headers"]["X-Request-Id"]; [name: string]: unknown; }; content: { "application/json": components["schemas"]["PromptError"]; }; };
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
+            422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["RequestHeaderFieldsTooLarge"];
             /** @description The run has failed */
-            502: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PromptError"];
-                };
-            };
+            502: { headers: { "X-Request-Id": components["headers"]["X-Request-Id"]; [name: string]: unknown; }; content: { "application/json": components["schemas"]["PromptError"]; }; };
             503: components["responses"]["ServiceUnavailable"];
             /** @description There is no answer in time */
-            504: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PromptError"];
-                };
-            };
+            504: { headers: { "X-Request-Id": components["headers"]["X-Request-Id"]; [name: string]: unknown; }; content: { "application/json": components["schemas"]["PromptError"]; }; };
         };
-    };
-    listAgentRuns: {
-        parameters: {
+    }>;
+    listAgentRuns: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description `meta.next_cursor` of the page before; not together with `page` */
                 cursor?: string;
@@ -4918,218 +3101,61 @@ export interface operations {
                 /** @description Only these; `running`: those that are to be answered */
                 status?: components["schemas"]["RunStatus"];
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+            header?: ReadHeader;
             path: {
                 /** @description Id of the agent */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RunPage"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["RunPage"]; }; };
         };
-    };
-    streamPrompt: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+    }>;
+    streamPrompt: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
             path: {
                 /** @description Id of the agent */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["PromptInput"];
-            };
-        };
-        responses: {
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["PromptInput"]; }; };
+        responses: Refusals & {
             /** @description Server-sent events */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": components["schemas"]["ServerSentEvent"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
+            200: { headers: CommandAnswerHeaders; content: { "text/event-stream": components["schemas"]["ServerSentEvent"]; }; };
             406: components["responses"]["NotAcceptable"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
         };
-    };
-    listAgentTools: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+    }>;
+    listAgentTools: Operation<{
+        parameters: Parameters<{
+            header?: ReadHeader;
             path: {
                 /** @description Id of the agent */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AgentTools"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["AgentTools"]; }; };
         };
-    };
-    setAgentWebhook: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+    }>;
+    setAgentWebhook: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
             path: {
                 /** @description Id of the agent */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["AgentWebhookChangeInput"];
-            };
-        };
-        responses: {
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["AgentWebhookChangeInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AgentWebhook"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["AgentWebhook"]; }; };
         };
-    };
-    listChannels: {
-        parameters: {
+    }>;
+    listChannels: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description Only channels with this agent as a participant */
                 agent?: string;
@@ -5153,319 +3179,90 @@ export interface operations {
                 source?: components["schemas"]["ChannelSource"];
                 type?: components["schemas"]["CommunicationType"];
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+            header?: ReadHeader;
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ChannelPage"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ChannelPage"]; }; };
         };
-    };
-    createChannel: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ChannelCreateInput"];
-            };
-        };
-        responses: {
+    }>;
+    createChannel: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["ChannelCreateInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Channel"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; };
         };
-    };
-    getChannel: {
-        parameters: {
+    }>;
+    getChannel: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description Reads the channel as of this sequence (0: before its first event) or time */
                 as_of?: string;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+            header?: ReadHeader;
             path: {
                 /** @description Id of the channel */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Channel"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; };
         };
-    };
-    updateChannel: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+    }>;
+    updateChannel: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
             path: {
                 /** @description Id of the channel */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ChannelUpdateInput"];
-            };
-        };
-        responses: {
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["ChannelUpdateInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Channel"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; };
         };
-    };
-    archiveChannel: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+    }>;
+    archiveChannel: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
             path: {
                 /** @description Id of the channel */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Channel"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; };
         };
-    };
-    streamChannelEvents: {
-        parameters: {
+    }>;
+    streamChannelEvents: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description Sequence of the last event received (0: from the beginning). Default: only new events */
                 after?: number;
                 /** @description Optional frames to receive, separated by commas: ephemeral, nested, incomplete */
                 include?: string;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+            header?: ReadHeader;
             path: {
                 /** @description Id of the channel */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Server-sent events */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": components["schemas"]["ServerSentEvent"];
-                };
-            };
+            200: { headers: ReadAnswerHeaders; content: { "text/event-stream": components["schemas"]["ServerSentEvent"]; }; };
             /** @description There will be no more events, and the client has received all of them */
-            204: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
+            204: { headers: ReadAnswerHeaders; content?: never; };
             406: components["responses"]["NotAcceptable"];
-            409: components["responses"]["Conflict"];
             /** @description The events after `after` were deleted in the event store */
             410: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
+                headers: ReadAnswerHeaders;
                 content: {
                     "application/json": {
                         /** @constant */
@@ -5477,25 +3274,10 @@ export interface operations {
                     };
                 };
             };
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
         };
-    };
-    listInteractions: {
-        parameters: {
+    }>;
+    listInteractions: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description Only interactions with a higher sequence */
                 after_sequence?: number;
@@ -5525,111 +3307,33 @@ export interface operations {
                 /** @description Items on a page */
                 size?: number;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+            header?: ReadHeader;
             path: {
                 /** @description Id of the channel */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InteractionPage"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["InteractionPage"]; }; };
         };
-    };
-    postInteraction: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+    }>;
+    postInteraction: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
             path: {
                 /** @description Id of the channel */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["InteractionPostInput"];
-            };
-        };
-        responses: {
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["InteractionPostInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Interaction"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
         };
-    };
-    listInvocations: {
-        parameters: {
+    }>;
+    listInvocations: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description Only decisions on this agent */
                 agent_id?: string;
@@ -5644,165 +3348,49 @@ export interface operations {
                 /** @description Items on a page */
                 size?: number;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+            header?: ReadHeader;
             path: {
                 /** @description Id of the channel */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvocationPage"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["InvocationPage"]; }; };
         };
-    };
-    listChannelParticipants: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+    }>;
+    listChannelParticipants: Operation<{
+        parameters: Parameters<{
+            header?: ReadHeader;
             path: {
                 /** @description Id of the channel */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ChannelParticipantList"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ChannelParticipantList"]; }; };
         };
-    };
-    addChannelParticipant: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+    }>;
+    addChannelParticipant: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
             path: {
                 /** @description Id of the channel */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ChannelParticipantAddInput"];
-            };
-        };
-        responses: {
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["ChannelParticipantAddInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Channel"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; };
         };
-    };
-    removeChannelParticipant: {
-        parameters: {
-            query?: never;
+    }>;
+    removeChannelParticipant: Operation<{
+        parameters: Parameters<{
             header?: {
                 /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
                 /** @description Id of the channel */
@@ -5810,305 +3398,86 @@ export interface operations {
                 /** @description Id of the participant record */
                 participant_id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Channel"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; };
         };
-    };
-    getReadMarker: {
-        parameters: {
+    }>;
+    getReadMarker: Operation<{
+        parameters: Parameters<{
             query?: {
                 user_id?: string | null;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+            header?: ReadHeader;
             path: {
                 /** @description Id of the channel */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ReadMarker"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ReadMarker"]; }; };
         };
-    };
-    moveReadMarker: {
-        parameters: {
-            query?: never;
+    }>;
+    moveReadMarker: Operation<{
+        parameters: Parameters<{
             header?: {
                 /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
                 /** @description Id of the channel */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ReadMarkerMoveInput"];
-            };
-        };
-        responses: {
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["ReadMarkerMoveInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ReadMarker"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["ReadMarker"]; }; };
         };
-    };
-    listReadMarkers: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+    }>;
+    listReadMarkers: Operation<{
+        parameters: Parameters<{
+            header?: ReadHeader;
             path: {
                 /** @description Id of the channel */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ReadMarkerList"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ReadMarkerList"]; }; };
         };
-    };
-    createWebsocketTicket: {
-        parameters: {
-            query?: never;
-            header?: never;
+    }>;
+    createWebsocketTicket: Operation<{
+        parameters: Parameters<{
             path: {
                 /** @description Id of the channel */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/json": components["schemas"]["WebsocketTicketRequestInput"];
-            };
-        };
-        responses: {
+        }>;
+        requestBody?: { content: { "application/json": components["schemas"]["WebsocketTicketRequestInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WebsocketTicket"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["WebsocketTicket"]; }; };
         };
-    };
-    createWebsocketTicketAlias: {
-        parameters: {
-            query?: never;
-            header?: never;
+    }>;
+    createWebsocketTicketAlias: Operation<{
+        parameters: Parameters<{
             path: {
                 /** @description Id of the channel */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/json": components["schemas"]["WebsocketTicketRequestInput"];
-            };
-        };
-        responses: {
+        }>;
+        requestBody?: { content: { "application/json": components["schemas"]["WebsocketTicketRequestInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WebsocketTicket"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["WebsocketTicket"]; }; };
         };
-    };
-    listCrawls: {
-        parameters: {
+    }>;
+    listCrawls: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description `meta.next_cursor` of the page before; not together with `page` */
                 cursor?: string;
@@ -6124,311 +3493,90 @@ export interface operations {
                 /** @description The URL that the crawl starts from */
                 url?: string | null;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+            header?: ReadHeader;
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CrawlPage"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["CrawlPage"]; }; };
         };
-    };
-    createCrawl: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["CrawlCreateInput"];
-            };
-        };
-        responses: {
+    }>;
+    createCrawl: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["CrawlCreateInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Crawl"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Crawl"]; }; };
         };
-    };
-    getCrawl: {
-        parameters: {
+    }>;
+    getCrawl: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
                 as_of?: string;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+            header?: ReadHeader;
             path: {
                 /** @description Id of the crawl */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Crawl"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Crawl"]; }; };
         };
-    };
-    deactivateCrawl: {
-        parameters: {
-            query?: never;
+    }>;
+    deactivateCrawl: Operation<{
+        parameters: Parameters<{
             header?: {
                 /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
                 /** @description Id of the crawl */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Crawl"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Crawl"]; }; };
         };
-    };
-    cancelCrawl: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+    }>;
+    cancelCrawl: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
             path: {
                 /** @description Id of the crawl */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Crawl"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Crawl"]; }; };
         };
-    };
-    streamCrawlEvents: {
-        parameters: {
+    }>;
+    streamCrawlEvents: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description Sequence of the last event received (0: from the beginning). Default: only new events */
                 after?: number;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+            header?: ReadHeader;
             path: {
                 /** @description Id of the crawl */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Server-sent events */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": components["schemas"]["ServerSentEvent"];
-                };
-            };
+            200: { headers: ReadAnswerHeaders; content: { "text/event-stream": components["schemas"]["ServerSentEvent"]; }; };
             /** @description There will be no more events, and the client has received all of them */
-            204: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
+            204: { headers: ReadAnswerHeaders; content?: never; };
             406: components["responses"]["NotAcceptable"];
-            409: components["responses"]["Conflict"];
             /** @description The events after `after` were deleted in the event store */
             410: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
+                headers: ReadAnswerHeaders;
                 content: {
                     "application/json": {
                         /** @constant */
@@ -6440,77 +3588,23 @@ export interface operations {
                     };
                 };
             };
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
         };
-    };
-    rescanCrawl: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+    }>;
+    rescanCrawl: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
             path: {
                 /** @description Id of the crawl */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Crawl"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Crawl"]; }; };
         };
-    };
-    listDocuments: {
-        parameters: {
+    }>;
+    listDocuments: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description Only documents of this crawl */
                 crawl?: string;
@@ -6525,316 +3619,92 @@ export interface operations {
                 /** @description Only documents of this status: `Failed` matches every reason */
                 status?: string;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+            header?: ReadHeader;
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["DocumentPage"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["DocumentPage"]; }; };
         };
-    };
-    createDocument: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["DocumentCreateInput"];
-            };
-        };
-        responses: {
+    }>;
+    createDocument: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["DocumentCreateInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Document"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Document"]; }; };
         };
-    };
-    getDocument: {
-        parameters: {
+    }>;
+    getDocument: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
                 as_of?: string;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+            header?: ReadHeader;
             path: {
                 /** @description Id of the document */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Document"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Document"]; }; };
         };
-    };
-    deleteDocument: {
-        parameters: {
-            query?: never;
+    }>;
+    deleteDocument: Operation<{
+        parameters: Parameters<{
             header?: {
                 /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
                 /** @description Id of the document */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description The document is deleted */
-            204: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            204: { headers: CommandAnswerHeaders; content?: never; };
         };
-    };
-    getDocumentContent: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+    }>;
+    getDocumentContent: Operation<{
+        parameters: Parameters<{
+            header?: ReadHeader;
             path: {
                 /** @description Id of the document */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description The content */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/octet-stream": string;
-                };
-            };
+            200: { headers: ReadAnswerHeaders; content: { "application/octet-stream": string; }; };
             /** @description `If-None-Match` names the content */
-            304: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            304: { headers: ReadAnswerHeaders; content?: never; };
         };
-    };
-    streamDocumentEvents: {
-        parameters: {
+    }>;
+    streamDocumentEvents: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description Sequence of the last event received (0: from the beginning). Default: only new events */
                 after?: number;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+            header?: ReadHeader;
             path: {
                 /** @description Id of the document */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Server-sent events */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": components["schemas"]["ServerSentEvent"];
-                };
-            };
+            200: { headers: ReadAnswerHeaders; content: { "text/event-stream": components["schemas"]["ServerSentEvent"]; }; };
             /** @description There will be no more events, and the client has received all of them */
-            204: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
+            204: { headers: ReadAnswerHeaders; content?: never; };
             406: components["responses"]["NotAcceptable"];
-            409: components["responses"]["Conflict"];
             /** @description The events after `after` were deleted in the event store */
             410: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
+                headers: ReadAnswerHeaders;
                 content: {
                     "application/json": {
                         /** @constant */
@@ -6846,25 +3716,10 @@ export interface operations {
                     };
                 };
             };
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
         };
-    };
-    uploadDocument: {
-        parameters: {
+    }>;
+    uploadDocument: Operation<{
+        parameters: Parameters<{
             query: {
                 /** @description Id at its source: a document of the graph with the same one is changed */
                 external_id?: string;
@@ -6873,59 +3728,17 @@ export interface operations {
                 /** @description Name of the document; default: the title of the content */
                 name?: string;
             };
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
+            header?: CommandHeader;
+        }>;
         /** @description The file: at most 5 MiB of one of the content types */
-        requestBody?: {
-            content: {
-                "application/octet-stream": string;
-            };
-        };
-        responses: {
+        requestBody?: { content: { "application/octet-stream": string; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Document"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Document"]; }; };
         };
-    };
-    getInteraction: {
-        parameters: {
+    }>;
+    getInteraction: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description Reads the state as of this sequence of the channel (0: before its first event) or time */
                 as_of?: string;
@@ -6936,541 +3749,153 @@ export interface operations {
                 /** @description Also returns the last update of each running tool call, after the descendants: updates of its turn, and updates whose parent is returned */
                 include_tool_call_updates?: boolean;
             };
+            header?: ReadHeader;
+            path: {
+                /** @description Id of the interaction */
+                interaction_id: string;
+            };
+        }>;
+        responses: Refusals & {
+            /** @description Successful Response */
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
+        };
+    }>;
+    deleteInteraction: Operation<{
+        parameters: Parameters<{
             header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
+                /** @description Only changes the entity with this `ETag`, otherwise 412 */
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
                 /** @description Id of the interaction */
                 interaction_id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Interaction"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
         };
-    };
-    deleteInteraction: {
-        parameters: {
-            query?: never;
+    }>;
+    editInteraction: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
+            path: {
+                /** @description Id of the interaction */
+                interaction_id: string;
+            };
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["InteractionEditInput"]; }; };
+        responses: Refusals & {
+            /** @description Successful Response */
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
+        };
+    }>;
+    completeInteraction: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
+            path: {
+                /** @description Id of the interaction */
+                interaction_id: string;
+            };
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["InteractionCompletionInput"]; }; };
+        responses: Refusals & {
+            /** @description Successful Response */
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
+        };
+    }>;
+    appendInteractionContent: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
+            path: {
+                /** @description Id of the interaction */
+                interaction_id: string;
+            };
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["InteractionContentAppendInput"]; }; };
+        responses: Refusals & {
+            /** @description Successful Response */
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
+        };
+    }>;
+    writeInteractionDelta: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
+            path: {
+                /** @description Id of the interaction */
+                interaction_id: string;
+            };
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["InteractionDeltaInput"]; }; };
+        responses: Refusals & {
+            /** @description Successful Response */
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["InteractionDraft"]; }; };
+        };
+    }>;
+    failInteraction: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
+            path: {
+                /** @description Id of the interaction */
+                interaction_id: string;
+            };
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["InteractionFailureInput"]; }; };
+        responses: Refusals & {
+            /** @description Successful Response */
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
+        };
+    }>;
+    dismissMentionInvitePrompt: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
+            path: {
+                /** @description Id of the interaction */
+                interaction_id: string;
+            };
+        }>;
+        responses: Refusals & {
+            /** @description Successful Response */
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
+        };
+    }>;
+    pinInteraction: Operation<{
+        parameters: Parameters<{
             header?: {
                 /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
                 /** @description Id of the interaction */
                 interaction_id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Interaction"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; };
         };
-    };
-    editInteraction: {
-        parameters: {
-            query?: never;
+    }>;
+    unpinInteraction: Operation<{
+        parameters: Parameters<{
             header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
                 /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
                 /** @description Id of the interaction */
                 interaction_id: string;
             };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["InteractionEditInput"];
-            };
-        };
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Interaction"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; };
         };
-    };
-    completeInteraction: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
-            path: {
-                /** @description Id of the interaction */
-                interaction_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["InteractionCompletionInput"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Interaction"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
-        };
-    };
-    appendInteractionContent: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
-            path: {
-                /** @description Id of the interaction */
-                interaction_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["InteractionContentAppendInput"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Interaction"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
-        };
-    };
-    writeInteractionDelta: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
-            path: {
-                /** @description Id of the interaction */
-                interaction_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["InteractionDeltaInput"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InteractionDraft"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
-        };
-    };
-    failInteraction: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
-            path: {
-                /** @description Id of the interaction */
-                interaction_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["InteractionFailureInput"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Interaction"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
-        };
-    };
-    dismissMentionInvitePrompt: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
-            path: {
-                /** @description Id of the interaction */
-                interaction_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Interaction"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
-        };
-    };
-    pinInteraction: {
-        parameters: {
-            query?: never;
+    }>;
+    addReaction: Operation<{
+        parameters: Parameters<{
             header?: {
                 /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
-            path: {
-                /** @description Id of the interaction */
-                interaction_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Channel"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
-        };
-    };
-    unpinInteraction: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
-            path: {
-                /** @description Id of the interaction */
-                interaction_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Channel"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
-        };
-    };
-    addReaction: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
                 /** @description Exactly one emoji, percent-encoded */
@@ -7478,58 +3903,22 @@ export interface operations {
                 /** @description Id of the interaction */
                 interaction_id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/json": components["schemas"]["ReactionAddInput"];
-            };
-        };
-        responses: {
+        }>;
+        requestBody?: { content: { "application/json": components["schemas"]["ReactionAddInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Interaction"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
         };
-    };
-    removeReaction: {
-        parameters: {
+    }>;
+    removeReaction: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description The agent whose reaction is removed. Default: the calling user */
                 agent_id?: string;
             };
             header?: {
                 /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
                 /** @description Exactly one emoji, percent-encoded */
@@ -7537,103 +3926,28 @@ export interface operations {
                 /** @description Id of the interaction */
                 interaction_id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Interaction"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
         };
-    };
-    recordReadReceipt: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+    }>;
+    recordReadReceipt: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
             path: {
                 /** @description Id of the interaction */
                 interaction_id: string;
             };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ReadReceiptRecordInput"];
-            };
-        };
-        responses: {
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["ReadReceiptRecordInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Interaction"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
         };
-    };
-    searchInteractions: {
-        parameters: {
+    }>;
+    searchInteractions: Operation<{
+        parameters: Parameters<{
             query: {
                 /** @description Only messages of this channel */
                 channel_id?: string;
@@ -7652,52 +3966,15 @@ export interface operations {
                 /** @description The best matches first, or the newest messages */
                 sort?: "relevance" | "newest";
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+            header?: ReadHeader;
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FoundInteractionPage"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["FoundInteractionPage"]; }; };
         };
-    };
-    listKeys: {
-        parameters: {
+    }>;
+    listKeys: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description `meta.next_cursor` of the page before; not together with `page` */
                 cursor?: string;
@@ -7712,274 +3989,79 @@ export interface operations {
                 /** @description Items on a page */
                 size?: number;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+            header?: ReadHeader;
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ApiKeyPage"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ApiKeyPage"]; }; };
         };
-    };
-    createKey: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ApiKeyCreateInput"];
-            };
-        };
-        responses: {
+    }>;
+    createKey: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["ApiKeyCreateInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CreatedApiKey"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["CreatedApiKey"]; }; };
         };
-    };
-    getKey: {
-        parameters: {
+    }>;
+    getKey: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
                 as_of?: string;
                 /** @description An organization other than that of the API key; requires the scope `platform` */
                 organization_id?: string;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+            header?: ReadHeader;
             path: {
                 /** @description Id of the key */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ApiKey"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ApiKey"]; }; };
         };
-    };
-    revokeKey: {
-        parameters: {
+    }>;
+    revokeKey: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description An organization other than that of the API key; requires the scope `platform` */
                 organization_id?: string;
             };
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+            header?: CommandHeader;
             path: {
                 /** @description Id of the key */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ApiKey"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["ApiKey"]; }; };
         };
-    };
-    rotateKey: {
-        parameters: {
+    }>;
+    rotateKey: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description An organization other than that of the API key; requires the scope `platform` */
                 organization_id?: string;
             };
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+            header?: CommandHeader;
             path: {
                 /** @description Id of the key */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/json": components["schemas"]["ApiKeyRotateInput"];
-            };
-        };
-        responses: {
+        }>;
+        requestBody?: { content: { "application/json": components["schemas"]["ApiKeyRotateInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CreatedApiKey"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["CreatedApiKey"]; }; };
         };
-    };
-    listKnowledgeGraphs: {
-        parameters: {
+    }>;
+    listKnowledgeGraphs: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description `meta.next_cursor` of the page before; not together with `page` */
                 cursor?: string;
@@ -7990,376 +4072,102 @@ export interface operations {
                 /** @description Items on a page */
                 size?: number;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+            header?: ReadHeader;
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["KnowledgeGraphPage"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeGraphPage"]; }; };
         };
-    };
-    createKnowledgeGraph: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["KnowledgeGraphCreateInput"];
-            };
-        };
-        responses: {
+    }>;
+    createKnowledgeGraph: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["KnowledgeGraphCreateInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["KnowledgeGraph"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeGraph"]; }; };
         };
-    };
-    getKnowledgeGraph: {
-        parameters: {
+    }>;
+    getKnowledgeGraph: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
                 as_of?: string;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+            header?: ReadHeader;
             path: {
                 /** @description Id of the graph */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["KnowledgeGraph"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeGraph"]; }; };
         };
-    };
-    deleteKnowledgeGraph: {
-        parameters: {
-            query?: never;
+    }>;
+    deleteKnowledgeGraph: Operation<{
+        parameters: Parameters<{
             header?: {
                 /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
                 /** @description Id of the graph */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description The graph is deleted */
-            204: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            204: { headers: CommandAnswerHeaders; content?: never; };
         };
-    };
-    updateKnowledgeGraph: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+    }>;
+    updateKnowledgeGraph: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
             path: {
                 /** @description Id of the graph */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["KnowledgeGraphUpdateInput"];
-            };
-        };
-        responses: {
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["KnowledgeGraphUpdateInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["KnowledgeGraph"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeGraph"]; }; };
         };
-    };
-    endKnowledgeEdge: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+    }>;
+    endKnowledgeEdge: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
             path: {
                 /** @description Id of the edge */
                 edge_id: string;
                 /** @description Id of the graph */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["KnowledgeEdgeEndInput"];
-            };
-        };
-        responses: {
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["KnowledgeEdgeEndInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["KnowledgeEdge"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeEdge"]; }; };
         };
-    };
-    addKnowledgeFacts: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+    }>;
+    addKnowledgeFacts: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
             path: {
                 /** @description Id of the graph */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["KnowledgeFactsCreateInput"];
-            };
-        };
-        responses: {
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["KnowledgeFactsCreateInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["KnowledgeFacts"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeFacts"]; }; };
         };
-    };
-    searchKnowledge: {
-        parameters: {
+    }>;
+    searchKnowledge: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description What the graph held then: a sequence of the graph's stream, or a time. Default: now */
                 as_of?: string;
@@ -8370,55 +4178,19 @@ export interface operations {
                 /** @description Only edges that were true at this time. Default: now, or the time of `as_of` */
                 valid_at?: string;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+            header?: ReadHeader;
             path: {
                 /** @description Id of the graph */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["KnowledgeSearch"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeSearch"]; }; };
         };
-    };
-    listMedia: {
-        parameters: {
+    }>;
+    listMedia: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description Only items that are associated with this channel */
                 community?: string | null;
@@ -8454,298 +4226,93 @@ export interface operations {
                  */
                 twin_id?: string | null;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+            header?: ReadHeader;
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["MediaPage"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["MediaPage"]; }; };
         };
-    };
-    createMedia: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["MediaCreateInput"];
-            };
-        };
-        responses: {
+    }>;
+    createMedia: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["MediaCreateInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Media"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Media"]; }; };
         };
-    };
-    getMedia: {
-        parameters: {
+    }>;
+    getMedia: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
                 as_of?: string;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+            header?: ReadHeader;
             path: {
                 /** @description Id of the media item */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Media"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Media"]; }; };
         };
-    };
-    deleteMedia: {
-        parameters: {
-            query?: never;
+    }>;
+    deleteMedia: Operation<{
+        parameters: Parameters<{
             header?: {
                 /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
                 /** @description Id of the media item */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description The item is deleted */
-            204: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            204: { headers: CommandAnswerHeaders; content?: never; };
         };
-    };
-    getMediaDeletion: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+    }>;
+    getMediaDeletion: Operation<{
+        parameters: Parameters<{
+            header?: ReadHeader;
             path: {
                 /** @description Id of the media item */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["MediaDeletion"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["MediaDeletion"]; }; };
         };
-    };
-    getMediaFile: {
-        parameters: {
-            query?: never;
-            header?: never;
+    }>;
+    getMediaFile: Operation<{
+        parameters: Parameters<{
             path: {
                 /** @description Names the file; signed */
                 token: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
+        }>;
         responses: {
             /** @description The file */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/octet-stream": string;
-                };
-            };
+            200: { headers: { "X-Request-Id": components["headers"]["X-Request-Id"]; [name: string]: unknown; }; content: { "application/octet-stream": string; }; };
             400: components["responses"]["BadRequest"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
+            422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["RequestHeaderFieldsTooLarge"];
             503: components["responses"]["ServiceUnavailable"];
         };
-    };
-    uploadMedia: {
-        parameters: {
+    }>;
+    uploadMedia: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description Id of a channel, where the file is posted as the caller */
                 channel?: string;
@@ -8759,9 +4326,9 @@ export interface operations {
             };
             header?: {
                 /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
+                "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description `1.0.0` */
                 "tus-resumable"?: string;
                 /** @description Begins a resumable upload of so many bytes: at most 100 MiB */
@@ -8769,165 +4336,47 @@ export interface operations {
                 /** @description Of a resumable upload: its `filename` is the name of the item if the query has none */
                 "upload-metadata"?: string;
             };
-            path?: never;
-            cookie?: never;
-        };
+        }>;
         /** @description The file: at most 100 MiB */
-        requestBody?: {
-            content: {
-                "application/octet-stream": string;
-            };
-        };
-        responses: {
+        requestBody?: { content: { "application/octet-stream": string; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Media"];
-                };
-            };
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Media"]; }; };
             /** @description Successful Response */
-            201: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["MediaUpload"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            201: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["MediaUpload"]; }; };
         };
-    };
-    getMediaUpload: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+    }>;
+    getMediaUpload: Operation<{
+        parameters: Parameters<{
+            header?: ReadHeader;
             path: {
                 /** @description Id of the upload, and of the media item that it becomes */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["MediaUpload"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["MediaUpload"]; }; };
         };
-    };
-    cancelMediaUpload: {
-        parameters: {
-            query?: never;
+    }>;
+    cancelMediaUpload: Operation<{
+        parameters: Parameters<{
             header?: {
                 /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
                 /** @description Id of the upload, and of the media item that it becomes */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description The upload is cancelled */
-            204: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            204: { headers: CommandAnswerHeaders; content?: never; };
         };
-    };
-    continueMediaUpload: {
-        parameters: {
-            query?: never;
+    }>;
+    continueMediaUpload: Operation<{
+        parameters: Parameters<{
             header: {
                 /** @description `1.0.0` */
                 "tus-resumable"?: string;
@@ -8938,50 +4387,16 @@ export interface operations {
                 /** @description Id of the upload, and of the media item that it becomes */
                 id: string;
             };
-            cookie?: never;
-        };
+        }>;
         /** @description The file: at most 100 MiB */
-        requestBody?: {
-            content: {
-                "application/offset+octet-stream": string;
-            };
-        };
-        responses: {
+        requestBody?: { content: { "application/offset+octet-stream": string; }; };
+        responses: Refusals & {
             /** @description The part is stored; `Upload-Offset` is that after it */
-            204: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            204: { headers: CommandAnswerHeaders; content?: never; };
         };
-    };
-    listOrganizations: {
-        parameters: {
+    }>;
+    listOrganizations: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description `meta.next_cursor` of the page before; not together with `page` */
                 cursor?: string;
@@ -8990,214 +4405,56 @@ export interface operations {
                 /** @description Items on a page */
                 size?: number;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+            header?: ReadHeader;
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["OrganizationPage"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["OrganizationPage"]; }; };
         };
-    };
-    createOrganization: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["OrganizationCreateInput"];
-            };
-        };
-        responses: {
+    }>;
+    createOrganization: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["OrganizationCreateInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Organization"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Organization"]; }; };
         };
-    };
-    getOrganization: {
-        parameters: {
+    }>;
+    getOrganization: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
                 as_of?: string;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+            header?: ReadHeader;
             path: {
                 /** @description Id of the organization */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Organization"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Organization"]; }; };
         };
-    };
-    updateOrganization: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+    }>;
+    updateOrganization: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
             path: {
                 /** @description Id of the organization */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["OrganizationUpdateInput"];
-            };
-        };
-        responses: {
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["OrganizationUpdateInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Organization"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Organization"]; }; };
         };
-    };
-    listReports: {
-        parameters: {
+    }>;
+    listReports: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description `meta.next_cursor` of the page before; not together with `page` */
                 cursor?: string;
@@ -9209,261 +4466,74 @@ export interface operations {
                 /** @description The first word of the status, such as `Failed` */
                 status?: string | null;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+            header?: ReadHeader;
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ReportPage"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ReportPage"]; }; };
         };
-    };
-    createReport: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ReportCreateInput"];
-            };
-        };
-        responses: {
+    }>;
+    createReport: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["ReportCreateInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Report"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Report"]; }; };
         };
-    };
-    getReport: {
-        parameters: {
+    }>;
+    getReport: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
                 as_of?: string;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+            header?: ReadHeader;
             path: {
                 /** @description Id of the report */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Report"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Report"]; }; };
         };
-    };
-    cancelReport: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+    }>;
+    cancelReport: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
             path: {
                 /** @description Id of the report */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Report"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Report"]; }; };
         };
-    };
-    streamReportEvents: {
-        parameters: {
+    }>;
+    streamReportEvents: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description Sequence of the last event received (0: from the beginning). Default: only new events */
                 after?: number;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+            header?: ReadHeader;
             path: {
                 /** @description Id of the report */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Server-sent events */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": components["schemas"]["ServerSentEvent"];
-                };
-            };
+            200: { headers: ReadAnswerHeaders; content: { "text/event-stream": components["schemas"]["ServerSentEvent"]; }; };
             /** @description There will be no more events, and the client has received all of them */
-            204: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
+            204: { headers: ReadAnswerHeaders; content?: never; };
             406: components["responses"]["NotAcceptable"];
-            409: components["responses"]["Conflict"];
             /** @description The events after `after` were deleted in the event store */
             410: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
+                headers: ReadAnswerHeaders;
                 content: {
                     "application/json": {
                         /** @constant */
@@ -9475,404 +4545,109 @@ export interface operations {
                     };
                 };
             };
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
         };
-    };
-    getRun: {
-        parameters: {
+    }>;
+    getRun: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
                 as_of?: string;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+            header?: ReadHeader;
             path: {
                 /** @description Id of the run */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Run"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Run"]; }; };
         };
-    };
-    cancelRun: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+    }>;
+    cancelRun: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
             path: {
                 /** @description Id of the run */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Run"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Run"]; }; };
         };
-    };
-    getRunConversation: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+    }>;
+    getRunConversation: Operation<{
+        parameters: Parameters<{
+            header?: ReadHeader;
             path: {
                 /** @description Id of the run */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RunConversation"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["RunConversation"]; }; };
         };
-    };
-    writeRunDelta: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+    }>;
+    writeRunDelta: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
             path: {
                 /** @description Id of the run */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["RunDeltaInput"];
-            };
-        };
-        responses: {
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["RunDeltaInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RunDraft"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["RunDraft"]; }; };
         };
-    };
-    failRun: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+    }>;
+    failRun: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
             path: {
                 /** @description Id of the run */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["RunFailureInput"];
-            };
-        };
-        responses: {
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["RunFailureInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Run"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Run"]; }; };
         };
-    };
-    postRunInteraction: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+    }>;
+    postRunInteraction: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
             path: {
                 /** @description Id of the run */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["RunPostInput"];
-            };
-        };
-        responses: {
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["RunPostInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PostedByRun"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["PostedByRun"]; }; };
         };
-    };
-    answerRun: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+    }>;
+    answerRun: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
             path: {
                 /** @description Id of the run */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["RunResponseInput"];
-            };
-        };
-        responses: {
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["RunResponseInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Run"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Run"]; }; };
         };
-    };
-    listTokenIssuers: {
-        parameters: {
+    }>;
+    listTokenIssuers: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description `meta.next_cursor` of the page before; not together with `page` */
                 cursor?: string;
@@ -9881,262 +4656,72 @@ export interface operations {
                 /** @description Items on a page */
                 size?: number;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+            header?: ReadHeader;
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TokenIssuerPage"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["TokenIssuerPage"]; }; };
         };
-    };
-    createTokenIssuer: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["TokenIssuerCreateInput"];
-            };
-        };
-        responses: {
+    }>;
+    createTokenIssuer: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["TokenIssuerCreateInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TokenIssuer"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["TokenIssuer"]; }; };
         };
-    };
-    getTokenIssuer: {
-        parameters: {
+    }>;
+    getTokenIssuer: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
                 as_of?: string;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+            header?: ReadHeader;
             path: {
                 /** @description Id of the token issuer */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TokenIssuer"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["TokenIssuer"]; }; };
         };
-    };
-    deleteTokenIssuer: {
-        parameters: {
-            query?: never;
+    }>;
+    deleteTokenIssuer: Operation<{
+        parameters: Parameters<{
             header?: {
                 /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
                 /** @description Id of the token issuer */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description The token issuer is deleted */
-            204: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            204: { headers: CommandAnswerHeaders; content?: never; };
         };
-    };
-    updateTokenIssuer: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+    }>;
+    updateTokenIssuer: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
             path: {
                 /** @description Id of the token issuer */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["TokenIssuerUpdateInput"];
-            };
-        };
-        responses: {
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["TokenIssuerUpdateInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TokenIssuer"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["TokenIssuer"]; }; };
         };
-    };
-    listUsers: {
-        parameters: {
+    }>;
+    listUsers: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description `meta.next_cursor` of the page before; not together with `page` */
                 cursor?: string;
@@ -10151,268 +4736,116 @@ export interface operations {
                 /** @description Items on a page */
                 size?: number;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+            header?: ReadHeader;
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["UserPage"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["UserPage"]; }; };
         };
-    };
-    createUser: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["UserCreateInput"];
-            };
-        };
-        responses: {
+    }>;
+    createUser: Operation<{
+        parameters: Parameters<{
+            header?: CommandHeader;
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["UserCreateInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["User"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["User"]; }; };
         };
-    };
-    getUser: {
-        parameters: {
+    }>;
+    getUser: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
                 as_of?: string;
                 /** @description An organization other than that of the API key; requires the scope `platform` */
                 organization_id?: string;
             };
-            header?: {
-                /** @description Answers 304 if it contains the `ETag` of the entity */
-                "If-None-Match"?: string;
-                /** @description Waits up to two seconds until the read models include this position */
-                "Parley-Position"?: string;
-            };
+            header?: ReadHeader;
             path: {
                 /** @description Id of the user */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["User"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["User"]; }; };
         };
-    };
-    deactivateUser: {
-        parameters: {
+    }>;
+    deactivateUser: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description An organization other than that of the API key; requires the scope `platform` */
                 organization_id?: string;
             };
             header?: {
                 /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
                 /** @description Id of the user */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
+        }>;
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["User"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["User"]; }; };
         };
-    };
-    updateUser: {
-        parameters: {
+    }>;
+    updateUser: Operation<{
+        parameters: Parameters<{
             query?: {
                 /** @description An organization other than that of the API key; requires the scope `platform` */
                 organization_id?: string;
             };
-            header?: {
-                /** @description Repetitions within 24 hours return the first response */
-                "Idempotency-Key"?: string;
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: string;
-            };
+            header?: CommandHeader;
             path: {
                 /** @description Id of the user */
                 id: string;
             };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["UserUpdateInput"];
-            };
-        };
-        responses: {
+        }>;
+        requestBody: { content: { "application/json": components["schemas"]["UserUpdateInput"]; }; };
+        responses: Refusals & {
             /** @description Successful Response */
-            200: {
-                headers: {
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    "Parley-Position": components["headers"]["Parley-Position"];
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["User"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            431: components["responses"]["RequestHeaderFieldsTooLarge"];
-            503: components["responses"]["ServiceUnavailable"];
+            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["User"]; }; };
         };
-    };
+    }>;
 }
+type ReadHeader = {
+    /** @description Answers 304 if it contains the `ETag` of the entity */
+    "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+    /** @description Waits up to two seconds until the read models include this position */
+    "Parley-Position"?: components["parameters"]["ParleyPosition"];
+};
+type CommandHeader = {
+    /** @description Repetitions within 24 hours return the first response */
+    "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+    /** @description Only changes the entity with this `ETag`, otherwise 412 */
+    "If-Match"?: components["parameters"]["IfMatch"];
+};
+type ReadAnswerHeaders = {
+    ETag: components["headers"]["ETag"];
+    "X-Request-Id": components["headers"]["X-Request-Id"];
+    [name: string]: unknown;
+};
+type CommandAnswerHeaders = {
+    ETag: components["headers"]["ETag"];
+    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+    "Parley-Position": components["headers"]["Parley-Position"];
+    "X-Request-Id": components["headers"]["X-Request-Id"];
+    [name: string]: unknown;
+};
+type Refusals = {
+    400: components["responses"]["BadRequest"];
+    401: components["responses"]["Unauthorized"];
+    403: components["responses"]["Forbidden"];
+    404: components["responses"]["NotFound"];
+    409: components["responses"]["Conflict"];
+    412: components["responses"]["PreconditionFailed"];
+    413: components["responses"]["ContentTooLarge"];
+    415: components["responses"]["UnsupportedMediaType"];
+    422: components["responses"]["UnprocessableContent"];
+    429: components["responses"]["TooManyRequests"];
+    431: components["responses"]["RequestHeaderFieldsTooLarge"];
+    503: components["responses"]["ServiceUnavailable"];
+};

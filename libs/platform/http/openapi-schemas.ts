@@ -235,12 +235,13 @@ export const NAMED_RESPONSES = {
   PreconditionFailed: answer('`If-Match` does not match'),
   ContentTooLarge: answer('The body is too large'),
   UnsupportedMediaType: answer('The body is not plain JSON in UTF-8'),
+  UnprocessableContent: answer('Validation Error', 'HTTPValidationError'),
   TooManyRequests: answer('Too many requests', 'Error', ['Retry-After']),
   RequestHeaderFieldsTooLarge: answer('The headers are too large'),
   ServiceUnavailable: answer('A store is unavailable, or not caught up', 'Error', ['Retry-After']),
 };
 
-/** The error answers of every operation, by status, besides `INVALID`. */
+/** The error answers of every operation, by status. */
 export const ERROR_RESPONSES: Readonly<Record<string, keyof typeof NAMED_RESPONSES>> = {
   400: 'BadRequest',
   401: 'Unauthorized',
@@ -250,10 +251,8 @@ export const ERROR_RESPONSES: Readonly<Record<string, keyof typeof NAMED_RESPONS
   412: 'PreconditionFailed',
   413: 'ContentTooLarge',
   415: 'UnsupportedMediaType',
+  422: 'UnprocessableContent',
   429: 'TooManyRequests',
   431: 'RequestHeaderFieldsTooLarge',
   503: 'ServiceUnavailable',
 };
-
-/** The answer 422, written out in every operation as in the contract, whose readers look for it there. */
-export const INVALID = answer('Validation Error', 'HTTPValidationError');

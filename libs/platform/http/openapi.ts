@@ -7,7 +7,6 @@ import { openApi30 } from './openapi-30.ts';
 import {
   ERROR_RESPONSES,
   ERROR_SCHEMAS,
-  INVALID,
   NAMED_RESPONSES,
   withDiscriminators,
   JsonSchemas,
@@ -81,7 +80,13 @@ function openApiDocument(info: HttpServerOptions['info'], routes: readonly Route
       tags: [...tags].map((name) => ({ name, description: described[name] ?? name })),
       security: [{ ApiKey: [] }],
       paths,
-      components: { securitySchemes: SECURITY, responses: NAMED_RESPONSES, headers: HEADERS, schemas: components },
+      components: {
+        securitySchemes: SECURITY,
+        responses: NAMED_RESPONSES,
+        parameters: PARAMETERS,
+        headers: HEADERS,
+        schemas: components,
+      },
     },
     components,
   ) as object;
@@ -167,7 +172,7 @@ function responsesOf(
   const errors = Object.entries({ ...ERROR_RESPONSES, ...(streams && { 406: 'NotAcceptable' }) })
     .filter(([status]) => !isPublic || !['401', '403'].includes(status))
     .map(([status, name]) => [status, { $ref: `#/components/responses/${name}` }]);
-  return Object.fromEntries([...errors, ['422', INVALID], ...described]);
+  return Object.fromEntries([...errors, ...described]);
 }
 
 interface ResponseObject {
@@ -201,23 +206,26 @@ const HEADERS = {
 const READ_HEADERS: readonly (keyof typeof HEADERS)[] = ['X-Request-Id', 'ETag'];
 const COMMAND_HEADERS = Object.keys(HEADERS);
 
+const parameterOf = (name: string, description: string, maxLength = 2048) => ({
+  in: 'header',
+  name,
+  required: false,
+  description,
+  schema: { type: 'string', minLength: 1, maxLength },
+});
+/** Headers that requests may have besides those of their route. Operations refer to them. */
+const PARAMETERS = {
+  ParleyPosition: parameterOf('Parley-Position', 'Waits up to two seconds until the read models include this position'),
+  IfNoneMatch: parameterOf('If-None-Match', 'Answers 304 if it contains the `ETag` of the entity'),
+  IdempotencyKey: parameterOf('Idempotency-Key', 'Repetitions within 24 hours return the first response', 255),
+  IfMatch: parameterOf('If-Match', 'Only changes the entity with this `ETag`, otherwise 412'),
+};
+
 function headersOf(method: string): object[] {
-  const header = (name: string, description: string, maxLength: number) => ({
-    in: 'header',
-    name,
-    required: false,
-    description,
-    schema: { type: 'string', minLength: 1, maxLength },
-  });
-  if (method === 'GET') {
-    return [
-      header('Parley-Position', 'Waits up to two seconds until the read models include this position', 2048),
-      header('If-None-Match', 'Answers 304 if it contains the `ETag` of the entity', 2048),
-    ];
-  }
-  const match = header('If-Match', 'Only changes the entity with this `ETag`, otherwise 412', 2048);
-  if (method !== 'POST' && method !== 'PATCH') return [match];
-  return [header('Idempotency-Key', 'Repetitions within 24 hours return the first response', 255), match];
+  const refer = (...names: (keyof typeof PARAMETERS)[]): object[] =>
+    names.map((name) => ({ $ref: `#/components/parameters/${name}` }));
+  if (method === 'GET') return refer('ParleyPosition', 'IfNoneMatch');
+  return method === 'POST' || method === 'PATCH' ? refer('IdempotencyKey', 'IfMatch') : refer('IfMatch');
 }
 
 const PREFIX = '/docs';

@@ -66,8 +66,14 @@ class Comparison {
     for (const [status, response] of Object.entries(map.parse(contract['responses']))) {
       const own = map.parse(parley['responses'])[status];
       if (own === undefined) this.#found.push(`${at} ${status}: absent`);
-      else this.#schema(`${at} ${status}`, body(response), body(own), 'response');
+      else this.#schema(`${at} ${status}`, body(response), body(this.#resolved(own)), 'response');
     }
+  }
+
+  /** Parley's document names answers that operations have in common. */
+  #resolved(own: unknown): unknown {
+    const { $ref } = map.parse(own);
+    return typeof $ref === 'string' ? at_(this.#parley, ...$ref.slice(2).split('/')) : own;
   }
 
   #schema(at: string, contract: unknown, parley: unknown, direction: Direction): void {

@@ -103,6 +103,7 @@ describe.each(['openapi', 'openapi-3.0'])('%s.json', (name) => {
   it('declares the headers that all operations share', () => {
     const headers = (path: string, method: string) =>
       documents[name].paths[path][method].parameters
+        .map((one: Node) => (one.$ref ? documents[name].components.parameters[one.$ref.split('/').at(-1)] : one))
         .filter((one: Node) => one.in === 'header')
         .map((one: Node) => one.name);
     expect(headers('/api/v1/channels/{id}', 'patch')).toEqual(['Idempotency-Key', 'If-Match']);

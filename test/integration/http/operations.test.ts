@@ -100,6 +100,7 @@ test('the log names failures by their request ids, and shows no key; other answe
   expect(lines.join('')).not.toMatch(/parley_live_[0-9A-Za-z]/);
 });
 
+const parameterSchema = z.looseObject({ name: z.string(), in: z.string() });
 const documentSchema = z.object({
   openapi: z.string(),
   security: z.array(z.record(z.string(), z.array(z.string()))),
@@ -108,7 +109,7 @@ const documentSchema = z.object({
     z.record(
       z.string(),
       z.looseObject({
-        parameters: z.array(z.looseObject({ name: z.string(), in: z.string() })).default([]),
+        parameters: z.array(z.union([parameterSchema, z.object({ $ref: z.string() })])).default([]),
         requestBody: z.object({ required: z.boolean() }).optional(),
         responses: z.record(z.string(), z.unknown()),
       }),
@@ -116,6 +117,7 @@ const documentSchema = z.object({
   ),
   components: z.object({
     schemas: z.record(z.string(), z.unknown()),
+    parameters: z.record(z.string(), parameterSchema),
     securitySchemes: z.record(z.string(), z.unknown()),
   }),
 });
@@ -127,7 +129,11 @@ test('the OpenAPI document describes the routes: inputs, errors, security, depre
   expect(document.security).toEqual([{ ApiKey: [] }]);
   expect(Object.keys(document.paths).sort()).toEqual(['/failures', '/things', '/things/{id}']);
   const list = document.paths['/things']?.['get'];
-  const parameter = (name: string) => list?.parameters.find((one) => one.name === name);
+  const parametersOf = (operation = list) =>
+    (operation?.parameters ?? []).map((one) =>
+      '$ref' in one ? document.components.parameters[String(one.$ref).split('/').at(-1) ?? ''] : one,
+    );
+  const parameter = (name: string) => parametersOf().find((one) => one?.['name'] === name);
   expect(parameter('size')).toMatchObject({
     in: 'query',
     required: false,
@@ -140,7 +146,7 @@ test('the OpenAPI document describes the routes: inputs, errors, security, depre
   );
   const change = document.paths['/things/{id}']?.['patch'];
   expect(change?.requestBody?.required).toBe(true);
-  expect(change?.parameters.map(({ name }) => name)).toEqual(['id', 'Idempotency-Key', 'If-Match']);
+  expect(parametersOf(change).map((one) => one?.['name'])).toEqual(['id', 'Idempotency-Key', 'If-Match']);
   expect(Object.keys(document.components.schemas)).toEqual(
     expect.arrayContaining(['HTTPValidationError', 'PageMeta', 'Thing']),
   );

@@ -11,7 +11,7 @@ interface Place {
 
 /** Directories of `libs/platform`, lowest layer first. They import only from layers below their own, types included. */
 const PLATFORM_LAYERS: readonly (readonly string[])[] = [
-  ['bounded', 'config', 'lifecycle', 'telemetry', 'files', 'textindex'],
+  ['bounded', 'config', 'lifecycle', 'telemetry', 'files', 'protobuf', 'textindex'],
   ['eventstore', 'redis', 'websocket', 'fetch', 'blobs'],
   ['announcements', 'live', 'model', 'mcp', 'streams'],
   ['readmodel'],
@@ -33,8 +33,11 @@ function placeOf(path: string): Place {
   return { layer: 'platform', part: third };
 }
 
-/** What infrastructure may import from the libraries: life cycle, configuration and files, never a client of a store. */
-const OPEN_TO_INFRA = ['libs/kernel/', 'libs/platform/lifecycle/', 'libs/platform/config/', 'libs/platform/files/'];
+/** What infrastructure may import from the libraries, never a client of a store. */
+const OPEN_TO_INFRA = [
+  'libs/kernel/',
+  ...['lifecycle', 'config', 'files', 'protobuf'].map((folder) => `libs/platform/${folder}/`),
+];
 
 /** Services that may start infrastructure: the standalone process, the command line, and the package for tests. */
 const STARTS_INFRA = new Set(['standalone', 'cli', 'testing']);

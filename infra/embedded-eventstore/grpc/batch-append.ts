@@ -1,8 +1,8 @@
 // Streams.BatchAppend: one long-lived call per client carries many concurrent appends. A correlation id identifies
 // each; it may come in several chunks, and gets exactly one response, in any order.
 import { status, type ServerDuplexStream } from '@grpc/grpc-js';
+import { Fields } from '#libs/platform/protobuf/index.ts';
 import type { DeleteRequest, EventLog, ExpectedRevision } from '../log/event-log.ts';
-import { FieldReader } from '../wire/protobuf.ts';
 import {
   type CallError,
   deadlinePassed,
@@ -117,13 +117,13 @@ function add(append: Arriving, chunk: Chunk): void {
 
 function parseChunk(message: Buffer): Chunk {
   const chunk: Chunk = { correlationId: Buffer.alloc(0), options: undefined, messages: [], isFinal: false };
-  const reader = new FieldReader(message);
-  while (reader.next()) {
-    if (reader.field === FIELD.correlationId) chunk.correlationId = reader.bytes();
-    else if (reader.field === FIELD.options) chunk.options = reader.bytes();
-    else if (reader.field === FIELD.proposedMessage) chunk.messages.push(reader.bytes());
-    else if (reader.field === FIELD.isFinal) chunk.isFinal = reader.varint() === 1;
-    else reader.skip();
+  const fields = new Fields(message);
+  while (fields.next()) {
+    if (fields.field === FIELD.correlationId) chunk.correlationId = fields.bytes();
+    else if (fields.field === FIELD.options) chunk.options = fields.bytes();
+    else if (fields.field === FIELD.proposedMessage) chunk.messages.push(fields.bytes());
+    else if (fields.field === FIELD.isFinal) chunk.isFinal = fields.varint() === 1;
+    else fields.skip();
   }
   return chunk;
 }

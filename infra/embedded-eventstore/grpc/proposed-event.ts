@@ -1,6 +1,7 @@
 // Parses proposed messages, which Append and BatchAppend share, from their bytes,
 // and the options that writes have in common.
 import type { StreamIdentifier } from '@eventstore/db-client/generated/shared_pb.js';
+import { Fields, mapEntryIn, textIn } from '#libs/platform/protobuf/index.ts';
 import { UUID } from './messages.ts';
 import {
   MAX_APPEND_BYTES,
@@ -11,7 +12,6 @@ import {
 } from './errors.ts';
 import type { DeleteRequest, ExpectedRevision } from '../log/event-log.ts';
 import type { ProposedEvent } from '../log/stored-event.ts';
-import { FieldReader, mapEntryOf, nestedString } from '../wire/protobuf.ts';
 
 const FIELD = { id: 1, map: 2, metadata: 3, data: 4 } as const;
 const UUID_STRING = 2;
@@ -39,16 +39,16 @@ export class EventCollector {
 
 function parseProposedEvent(bytes: Buffer): ProposedEvent {
   const event: ProposedEvent = { id: '', type: '', contentType: '', data: NO_BYTES, metadata: NO_BYTES };
-  const reader = new FieldReader(bytes);
-  while (reader.next()) {
-    if (reader.field === FIELD.id) event.id = parseUuid(reader.bytes());
-    else if (reader.field === FIELD.map) {
-      const { key, value } = mapEntryOf(reader.bytes());
+  const fields = new Fields(bytes);
+  while (fields.next()) {
+    if (fields.field === FIELD.id) event.id = parseUuid(fields.bytes());
+    else if (fields.field === FIELD.map) {
+      const { key, value } = mapEntryIn(fields.message());
       if (key === 'type') event.type = value;
       else if (key === 'content-type') event.contentType = value;
-    } else if (reader.field === FIELD.metadata) event.metadata = reader.bytes();
-    else if (reader.field === FIELD.data) event.data = reader.bytes();
-    else reader.skip();
+    } else if (fields.field === FIELD.metadata) event.metadata = fields.bytes();
+    else if (fields.field === FIELD.data) event.data = fields.bytes();
+    else fields.skip();
   }
   if (event.type === '') throw requiredMetadataMissing('type');
   if (event.contentType === '') throw requiredMetadataMissing('content-type');
@@ -63,7 +63,7 @@ export function requireUuid(id: string): void {
 
 /** A UUID message as a lower-case string; empty for an empty message. */
 export function parseUuid(bytes: Buffer): string {
-  const text = nestedString(bytes, UUID_STRING);
+  const text = textIn(new Fields(bytes), UUID_STRING);
   if (text !== '') return text.toLowerCase();
   const structured = UUID.deserializeBinary(bytes).getStructured();
   if (!structured) return '';

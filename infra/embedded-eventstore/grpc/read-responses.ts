@@ -1,6 +1,6 @@
 // Responses of both Read calls as bytes; stored frames are included unchanged.
+import { bytes, encode, message, number, text, type Field } from '#libs/platform/protobuf/index.ts';
 import type { StoredEvent } from '../log/stored-event.ts';
-import { bytesFieldLength, FieldWriter, varintLength } from '../wire/protobuf.ts';
 import { bytesOf, positionIn, ReadResp, streamIdentifier, UUID } from './messages.ts';
 
 const RESPONSE = { event: 1 } as const;
@@ -21,21 +21,13 @@ export function eventResponse(
   { event, link }: ResolvedEvent,
   { structuredIds = false, retryCount }: ResponseOptions = {},
 ): Buffer {
-  const encode = structuredIds ? withStructuredId : (stored: StoredEvent) => stored.frame;
-  const eventFrame = event && encode(event);
-  const linkFrame = link && encode(link);
-  const position = (link ?? event)?.position ?? 0;
-  let size = 1 + varintLength(position);
-  if (eventFrame) size += bytesFieldLength(eventFrame.length);
-  if (linkFrame) size += bytesFieldLength(linkFrame.length);
-  if (retryCount !== undefined) size += 1 + varintLength(retryCount);
-  const writer = new FieldWriter(Buffer.allocUnsafe(bytesFieldLength(size)));
-  writer.startField(RESPONSE.event, size);
-  if (eventFrame) writer.bytesField(READ_EVENT.event, eventFrame);
-  if (linkFrame) writer.bytesField(READ_EVENT.link, linkFrame);
-  writer.varintField(READ_EVENT.commitPosition, position);
-  if (retryCount !== undefined) writer.varintField(READ_EVENT.retryCount, retryCount);
-  return writer.buffer;
+  const frameOf = structuredIds ? withStructuredId : (stored: StoredEvent) => stored.frame;
+  const fields: Field[] = [];
+  if (event) fields.push(bytes(READ_EVENT.event, frameOf(event)));
+  if (link) fields.push(bytes(READ_EVENT.link, frameOf(link)));
+  fields.push(number(READ_EVENT.commitPosition, (link ?? event)?.position ?? 0));
+  if (retryCount !== undefined) fields.push(number(READ_EVENT.retryCount, retryCount));
+  return encode([message(RESPONSE.event, fields)]);
 }
 
 export function confirmationResponse(subscriptionId: string): Buffer {
@@ -68,10 +60,6 @@ function withStructuredId(stored: StoredEvent): Buffer {
   structured.setMostSignificantBits(String(BigInt.asIntN(64, hex >> 64n)));
   structured.setLeastSignificantBits(String(BigInt.asIntN(64, hex)));
   const uuid = new UUID().setStructured(structured).serializeBinary();
-  const stringField = bytesFieldLength(bytesFieldLength(stored.id.length));
-  const rest = stored.frame.subarray(stringField);
-  const writer = new FieldWriter(Buffer.allocUnsafe(bytesFieldLength(uuid.length) + rest.length));
-  writer.bytesField(1, uuid);
-  writer.buffer.set(rest, writer.at);
-  return writer.buffer;
+  const stringId = encode([message(1, [text(2, stored.id)])]);
+  return Buffer.concat([encode([bytes(1, uuid)]), stored.frame.subarray(stringId.length)]);
 }

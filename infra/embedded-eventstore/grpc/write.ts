@@ -2,9 +2,9 @@
 // event), Streams.Delete (soft) and Streams.Tombstone (final).
 import type { DeleteReq, TombstoneReq } from '@eventstore/db-client/generated/streams_pb.js';
 import type { ServerReadableStream } from '@grpc/grpc-js';
+import { Fields } from '#libs/platform/protobuf/index.ts';
 import type { AppendRequest, DeleteRequest, EventLog, WriteOutcome } from '../log/event-log.ts';
 import { isMetastream } from '../log/stream-state.ts';
-import { FieldReader } from '../wire/protobuf.ts';
 import { invalidArgument, requireWritten, stoppedBeforeAppend } from './errors.ts';
 import { AppendReq, AppendResp, DeleteResp, Empty, positionIn, TombstoneResp } from './messages.ts';
 import { EventCollector, parseTarget } from './proposed-event.ts';
@@ -69,11 +69,11 @@ async function collect(call: AsyncIterable<Buffer>): Promise<AppendRequest> {
   const collector = new EventCollector();
   let target: DeleteRequest | undefined;
   for await (const chunk of call) {
-    const reader = new FieldReader(chunk);
-    while (reader.next()) {
-      if (reader.field === FIELD.options) target = parseTarget(AppendReq.Options.deserializeBinary(reader.bytes()));
-      else if (reader.field === FIELD.proposedMessage) collector.add(reader.bytes());
-      else reader.skip();
+    const fields = new Fields(chunk);
+    while (fields.next()) {
+      if (fields.field === FIELD.options) target = parseTarget(AppendReq.Options.deserializeBinary(fields.bytes()));
+      else if (fields.field === FIELD.proposedMessage) collector.add(fields.bytes());
+      else fields.skip();
     }
   }
   if (!target) throw invalidArgument('An append needs options.');

@@ -1,8 +1,8 @@
 // The event store in a thread of this process, as this process calls it: without gRPC, one message for each iteration of the
 // event loop.
 import type { MessagePort } from 'node:worker_threads';
+import { Fields } from '#libs/platform/protobuf/index.ts';
 import { StoredEvent } from '../log/stored-event.ts';
-import { FieldReader } from '../wire/protobuf.ts';
 import type { Call, FromStore, LocalCalls, LocalDirection, LocalGroupSettings, PageBytes } from './messages.ts';
 
 export type LocalPage = { readonly events: readonly StoredEvent[]; readonly next: number | undefined };
@@ -217,7 +217,7 @@ export class LocalLog {
 
 function pageOf({ bytes, next }: PageBytes): LocalPage {
   const events: StoredEvent[] = [];
-  const reader = new FieldReader(Buffer.from(bytes.buffer));
-  while (reader.next()) events.push(new StoredEvent(reader.bytes()));
+  const fields = new Fields(Buffer.from(bytes.buffer));
+  while (fields.next()) events.push(new StoredEvent(fields.bytes()));
   return { events, next };
 }

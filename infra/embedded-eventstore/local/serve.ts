@@ -1,12 +1,12 @@
 // Serves the calls of this process, in the thread of the event store.
 import type { MessagePort } from 'node:worker_threads';
+import { bytes, encode } from '#libs/platform/protobuf/index.ts';
 import { MAX_APPEND_BYTES, MAX_RECORDS_BYTES } from '../grpc/errors.ts';
 import { requireUuid } from '../grpc/proposed-event.ts';
 import type { Groups } from '../persistent-subscriptions/groups.ts';
 import { groupCalls, LocalMembers } from './groups.ts';
 import { LogWriteError, type EventLog, type Page, type WriteOutcome } from '../log/event-log.ts';
 import type { ProposedEvent } from '../log/stored-event.ts';
-import { bytesFieldLength, FieldWriter } from '../wire/protobuf.ts';
 import type { Call, FromStore, LocalAppendOutcome, LocalCalls, LocalEvent, PageBytes } from './messages.ts';
 
 export type Served = {
@@ -126,11 +126,8 @@ function proposedEvent([id, type, data, metadata]: LocalEvent): ProposedEvent {
 
 /** In memory of its own, which is handed over: not in a pool that other buffers share. */
 function pageBytes({ events, next }: Page): PageBytes {
-  const size = events.reduce((sum, { frame }) => sum + bytesFieldLength(frame.length), 0);
-  const bytes = new Uint8Array(size);
-  const writer = new FieldWriter(Buffer.from(bytes.buffer));
-  for (const { frame } of events) writer.bytesField(1, frame);
-  return { bytes, next };
+  const fields = events.map(({ frame }) => bytes(1, frame));
+  return { bytes: encode(fields, Buffer.allocUnsafeSlow), next };
 }
 
 function isPage(result: unknown): result is PageBytes {

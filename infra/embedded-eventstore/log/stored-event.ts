@@ -3,13 +3,17 @@
 //
 // WARNING: these bytes are on disk. Field numbers are the protocol's and fixed.
 import {
-  bytesFieldLength,
-  FieldReader,
-  FieldWriter,
-  mapEntryOf,
-  nestedString,
-  varintLength,
-} from '../wire/protobuf.ts';
+  bytes,
+  encode,
+  Fields,
+  mapEntry,
+  mapEntryIn,
+  maxInt64,
+  message,
+  number,
+  text,
+  textIn,
+} from '#libs/platform/protobuf/index.ts';
 
 /** The protocol's revision of a tombstone (2^63 - 1); rounded as a number, exact on the wire. */
 export const TOMBSTONE_REVISION = 2 ** 63;
@@ -31,58 +35,27 @@ export type ProposedEvent = {
 const FIELD = { id: 1, stream: 2, revision: 3, prepare: 4, commit: 5, map: 6, metadata: 7, data: 8 } as const;
 const UUID_STRING = 2;
 const STREAM_NAME = 3;
-const MAP_KEY = 1;
-const MAP_VALUE = 2;
 
 /** The protocol counts `created` in ticks of 100 ns since the Unix epoch. */
 const TICKS_PER_MS = '0000';
 
 export type Recorded = { stream: string; revision: number; position: number; createdMs: number };
 
-/** An entry of the protocol's system metadata. */
-type MapEntry = { key: string; value: string; valueBytes: number; length: number };
-
-function mapEntry(key: string, value: string): MapEntry {
-  const valueBytes = Buffer.byteLength(value);
-  return { key, value, valueBytes, length: bytesFieldLength(key.length) + bytesFieldLength(valueBytes) };
-}
-
-const revisionLength = (revision: number): number => (revision === TOMBSTONE_REVISION ? 9 : varintLength(revision));
-
 /** Encodes `event` for storage and readers. */
-export function encodeStoredEvent(event: ProposedEvent, recorded: Recorded): Buffer {
-  const streamBytes = Buffer.byteLength(recorded.stream);
-  const entries = [
-    mapEntry('type', event.type),
-    mapEntry('content-type', event.contentType),
-    mapEntry('created', `${recorded.createdMs}${TICKS_PER_MS}`),
+export function encodeStoredEvent(event: ProposedEvent, { stream, revision, position, createdMs }: Recorded): Buffer {
+  const fields = [
+    message(FIELD.id, [text(UUID_STRING, event.id)]),
+    message(FIELD.stream, [text(STREAM_NAME, stream)]),
+    revision === TOMBSTONE_REVISION ? maxInt64(FIELD.revision) : number(FIELD.revision, revision),
+    number(FIELD.prepare, position),
+    number(FIELD.commit, position),
+    mapEntry(FIELD.map, 'type', event.type),
+    mapEntry(FIELD.map, 'content-type', event.contentType),
+    mapEntry(FIELD.map, 'created', `${createdMs}${TICKS_PER_MS}`),
   ];
-  const idLength = bytesFieldLength(event.id.length);
-  const streamLength = bytesFieldLength(streamBytes);
-  const positionLength = 1 + varintLength(recorded.position);
-  let size = 1 + revisionLength(recorded.revision) + 2 * positionLength;
-  size += bytesFieldLength(idLength) + bytesFieldLength(streamLength);
-  for (const entry of entries) size += bytesFieldLength(entry.length);
-  if (event.metadata.length > 0) size += bytesFieldLength(event.metadata.length);
-  if (event.data.length > 0) size += bytesFieldLength(event.data.length);
-
-  const writer = new FieldWriter(Buffer.allocUnsafe(size));
-  writer.startField(FIELD.id, idLength);
-  writer.stringField(UUID_STRING, event.id, event.id.length);
-  writer.startField(FIELD.stream, streamLength);
-  writer.stringField(STREAM_NAME, recorded.stream, streamBytes);
-  if (recorded.revision === TOMBSTONE_REVISION) writer.maxInt64Field(FIELD.revision);
-  else writer.varintField(FIELD.revision, recorded.revision);
-  writer.varintField(FIELD.prepare, recorded.position);
-  writer.varintField(FIELD.commit, recorded.position);
-  for (const entry of entries) {
-    writer.startField(FIELD.map, entry.length);
-    writer.stringField(MAP_KEY, entry.key, entry.key.length);
-    writer.stringField(MAP_VALUE, entry.value, entry.valueBytes);
-  }
-  if (event.metadata.length > 0) writer.bytesField(FIELD.metadata, event.metadata);
-  if (event.data.length > 0) writer.bytesField(FIELD.data, event.data);
-  return writer.buffer;
+  if (event.metadata.length > 0) fields.push(bytes(FIELD.metadata, event.metadata));
+  if (event.data.length > 0) fields.push(bytes(FIELD.data, event.data));
+  return encode(fields);
 }
 
 const NO_BYTES = Buffer.alloc(0);
@@ -104,16 +77,16 @@ export class StoredEvent {
 
   constructor(frame: Buffer) {
     this.frame = frame;
-    const reader = new FieldReader(frame);
-    while (reader.next()) {
-      if (reader.field === FIELD.id) this.id = nestedString(reader.bytes(), UUID_STRING);
-      else if (reader.field === FIELD.stream) this.stream = nestedString(reader.bytes(), STREAM_NAME);
-      else if (reader.field === FIELD.revision) this.revision = reader.varint();
-      else if (reader.field === FIELD.commit) this.position = reader.varint();
-      else if (reader.field === FIELD.map) this.#readMapEntry(reader.bytes());
-      else if (reader.field === FIELD.metadata) this.metadata = reader.bytes();
-      else if (reader.field === FIELD.data) this.data = reader.bytes();
-      else reader.skip();
+    const fields = new Fields(frame);
+    while (fields.next()) {
+      if (fields.field === FIELD.id) this.id = textIn(fields.message(), UUID_STRING);
+      else if (fields.field === FIELD.stream) this.stream = textIn(fields.message(), STREAM_NAME);
+      else if (fields.field === FIELD.revision) this.revision = Number(fields.varint());
+      else if (fields.field === FIELD.commit) this.position = Number(fields.varint());
+      else if (fields.field === FIELD.map) this.#readMapEntry(fields.message());
+      else if (fields.field === FIELD.metadata) this.metadata = fields.bytes();
+      else if (fields.field === FIELD.data) this.data = fields.bytes();
+      else fields.skip();
     }
   }
 
@@ -121,8 +94,8 @@ export class StoredEvent {
     return this.type === LINK_TYPE;
   }
 
-  #readMapEntry(bytes: Buffer): void {
-    const { key, value } = mapEntryOf(bytes);
+  #readMapEntry(fields: Fields): void {
+    const { key, value } = mapEntryIn(fields);
     if (key === 'type') this.type = value;
     else if (key === 'content-type') this.contentType = value;
     else if (key === 'created') this.createdMs = Number(value.slice(0, -TICKS_PER_MS.length));

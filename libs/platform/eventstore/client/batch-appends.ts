@@ -8,13 +8,11 @@ import type { CallOptions, Client, ClientDuplexStream, Metadata } from '@grpc/gr
 import { randomUUID } from 'node:crypto';
 import { streamRevision } from '#libs/kernel/event.ts';
 
-import { decodeAppendSuccess, type AppendSuccess } from './append-success.ts';
 import { encodeAppendRequest, type AppendRequest } from './append-request.ts';
 import { method } from './client-guard.ts';
 import type { AppendResult } from '../event-store.ts';
 
-type Answer = AppendSuccess | BatchAppendResp;
-type BatchStream = ClientDuplexStream<Buffer, Answer>;
+type BatchStream = ClientDuplexStream<Buffer, BatchAppendResp>;
 type StreamCreator = (
   client: unknown,
   name: string,
@@ -74,9 +72,8 @@ export class BatchAppends {
       const callArguments: CallArguments = method(this.#client, 'callArguments');
       const withoutDeadline = callArguments({}, { deadline: Infinity });
       const encode = (bytes: Buffer): Buffer => bytes;
-      const decode = (bytes: Buffer): Answer => decodeAppendSuccess(bytes) ?? responseDeserialize(bytes);
-      const batches = client.makeBidiStreamRequest(path, encode, decode, ...withoutDeadline);
-      batches.on('data', (answer: Answer) => this.#onAnswer(answer));
+      const batches = client.makeBidiStreamRequest(path, encode, responseDeserialize, ...withoutDeadline);
+      batches.on('data', (answer: BatchAppendResp) => this.#onAnswer(answer));
       batches.on('error', (error) => this.#onBroken(batches, error));
       // Without an error, the client would use the stream again and again, and no append would get an answer.
       batches.on('end', () => batches.destroy(new Error('the server ended the stream of appends')));
@@ -86,12 +83,11 @@ export class BatchAppends {
   }
 
   /** @throws TypeError for an answer without an append, or without the fields that it must have */
-  #onAnswer(answer: Answer): void {
-    const id = 'result' in answer ? answer.correlationId : (parseUUID(answer.getCorrelationId()) ?? '');
+  #onAnswer(answer: BatchAppendResp): void {
+    const id = parseUUID(answer.getCorrelationId()) ?? '';
     const unanswered = this.#unanswered.get(id);
     if (unanswered === undefined) throw new TypeError(`no append waits for the answer ${id}`);
     this.#unanswered.delete(id);
-    if ('result' in answer) return unanswered.resolve(answer.result);
     try {
       const error = answer.getError();
       if (error !== undefined) return unanswered.reject(unpackToCommandError(error, unanswered.stream));

@@ -7,7 +7,7 @@
 import { StreamsClient, StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { CallOptions, Client, Metadata } from '@grpc/grpc-js';
-import { Fields, Unusual } from './protobuf-fields.ts';
+import { Fields, mapEntryIn, UnexpectedForm } from '#libs/platform/protobuf/index.ts';
 
 /** Field 1, of a length that follows. */
 const TAG_OF_EVENT = 0x0a;
@@ -138,11 +138,11 @@ function plain({ buffer, byteOffset, length }: Buffer): Uint8Array {
 }
 
 function eventResponse(bytes: Buffer): EventResponse {
-  const response = new Fields(bytes, 0, bytes.length);
-  if (!response.next() || response.field !== 1) throw new Unusual();
+  const response = new Fields(bytes);
+  if (!response.next() || response.field !== 1) throw new UnexpectedForm();
   const event = readEvent(response.message());
   // Further fields would replace it, or the client would read them.
-  if (response.next()) throw new Unusual();
+  if (response.next()) throw new UnexpectedForm();
   return new EventResponse(event);
 }
 
@@ -179,9 +179,11 @@ function recordedEvent(fields: Fields): RecordedEvent {
       case 5:
         event.commitPosition = fields.varint();
         break;
-      case 6:
-        mapEntry(fields.message(), event.metadata);
+      case 6: {
+        const { key, value } = mapEntryIn(fields.message());
+        event.metadata.set(key, value);
         break;
+      }
       case 7:
         event.customMetadata = fields.bytes();
         break;
@@ -192,28 +194,17 @@ function recordedEvent(fields: Fields): RecordedEvent {
         fields.skip();
     }
   }
-  if (id === undefined || stream === undefined) throw new Unusual();
+  if (id === undefined || stream === undefined) throw new UnexpectedForm();
   event.id = id;
   event.stream = stream;
   return event;
 }
 
-function mapEntry(fields: Fields, map: Map<string, string>): void {
-  let key = '';
-  let value = '';
-  while (fields.next()) {
-    if (fields.field === 1) key = fields.text();
-    else if (fields.field === 2) value = fields.text();
-    else fields.skip();
-  }
-  map.set(key, value);
-}
-
 /** The content of a message with one field. */
 function onlyField(fields: Fields, field: number): Buffer {
-  if (!fields.next() || fields.field !== field) throw new Unusual();
+  if (!fields.next() || fields.field !== field) throw new UnexpectedForm();
   const content = fields.bytes();
-  if (fields.next()) throw new Unusual();
+  if (fields.next()) throw new UnexpectedForm();
   return content;
 }
 
@@ -226,7 +217,7 @@ export function decodeResponse(bytes: Buffer): ReadResp {
     // The client calls no other members of it.
     return eventResponse(bytes) as unknown as ReadResp;
   } catch (error) {
-    if (error instanceof Unusual) return generated(bytes);
+    if (error instanceof UnexpectedForm) return generated(bytes);
     throw error;
   }
 }

@@ -11,7 +11,7 @@ interface Place {
 
 /** Directories of `libs/platform`, lowest layer first. They import only from layers below their own, types included. */
 const PLATFORM_LAYERS: readonly (readonly string[])[] = [
-  ['bounded', 'config', 'lifecycle', 'telemetry', 'files', 'protobuf', 'textindex'],
+  ['bounded', 'config', 'embedded-log', 'lifecycle', 'telemetry', 'files', 'protobuf', 'textindex'],
   ['eventstore', 'redis', 'websocket', 'fetch', 'blobs'],
   ['announcements', 'live', 'model', 'mcp', 'streams'],
   ['readmodel'],
@@ -36,7 +36,7 @@ function placeOf(path: string): Place {
 /** What infrastructure may import from the libraries, never a client of a store. */
 const OPEN_TO_INFRA = [
   'libs/kernel/',
-  ...['lifecycle', 'config', 'files', 'protobuf'].map((folder) => `libs/platform/${folder}/`),
+  ...['lifecycle', 'config', 'embedded-log', 'files', 'protobuf'].map((folder) => `libs/platform/${folder}/`),
 ];
 
 /** Services that may start infrastructure: the standalone process, the command line, and the package for tests. */

@@ -2,12 +2,13 @@
 import { randomUUID } from 'node:crypto';
 import { status } from '@grpc/grpc-js';
 import { CallError } from '../grpc/errors.ts';
+import type { EmbeddedGroup, EmbeddedGroupSettings, EmbeddedParkedEvent } from '#libs/platform/embedded-log/index.ts';
 import type { EventLog } from '../log/event-log.ts';
 import type { Consumer } from '../persistent-subscriptions/consumer.ts';
 import { ALL, type GroupSettings } from '../persistent-subscriptions/group-settings.ts';
 import type { Group } from '../persistent-subscriptions/group.ts';
 import type { Groups } from '../persistent-subscriptions/groups.ts';
-import type { FromStore, LocalCalls, LocalGroup, LocalGroupSettings, LocalParkedEvent } from './messages.ts';
+import type { FromStore, LocalCalls } from './messages.ts';
 
 type GroupCalls = Pick<
   LocalCalls,
@@ -18,7 +19,7 @@ const nameOf = (group: string) => ({ source: ALL, group });
 
 export function groupCalls(log: EventLog, groups: Groups): GroupCalls {
   return {
-    groups: () => groups.list(ALL).map(localGroup),
+    groups: async () => groups.list(ALL).map(localGroup),
     async createGroup(name, settings) {
       const filter = { on: 'type', regex: settings.types, prefixes: [] } as const;
       await unless(status.ALREADY_EXISTS, groups.create(nameOf(name), settingsOf(settings), filter));
@@ -27,8 +28,8 @@ export function groupCalls(log: EventLog, groups: Groups): GroupCalls {
     async deleteGroup(name) {
       await unless(status.NOT_FOUND, groups.delete(nameOf(name)));
     },
-    parked: (name, limit) => parkedEvents(log, groups.get(nameOf(name)), limit),
-    replayParked: (name) => groups.get(nameOf(name)).replayParked(undefined),
+    parked: async (name, limit) => parkedEvents(log, groups.get(nameOf(name)), limit),
+    replayParked: async (name) => groups.get(nameOf(name)).replayParked(undefined),
   };
 }
 
@@ -39,7 +40,7 @@ async function unless(code: status, change: Promise<unknown>): Promise<void> {
   });
 }
 
-function localGroup(group: Group): LocalGroup {
+function localGroup(group: Group): EmbeddedGroup {
   const { settings } = group.record;
   return {
     name: group.record.group,
@@ -55,7 +56,7 @@ function localGroup(group: Group): LocalGroup {
 }
 
 /** As the process would send them to any event store. */
-function settingsOf({ messageTimeoutMs, startFrom }: LocalGroupSettings): GroupSettings {
+function settingsOf({ messageTimeoutMs, startFrom }: EmbeddedGroupSettings): GroupSettings {
   return {
     startFrom: startFrom === 0 ? 'start' : startFrom,
     resolveLinks: false,
@@ -74,7 +75,7 @@ function settingsOf({ messageTimeoutMs, startFrom }: LocalGroupSettings): GroupS
   };
 }
 
-function parkedEvents(log: EventLog, { parked: { stream } }: Group, limit: number): LocalParkedEvent[] {
+function parkedEvents(log: EventLog, { parked: { stream } }: Group, limit: number): EmbeddedParkedEvent[] {
   const links = log.readStream({ stream, from: 0, direction: 'forwards', limit }).events;
   return links.map((link) => {
     const event = log.resolveLink(link);

@@ -1,23 +1,10 @@
 // The event store in a thread of this process, as this process calls it: without gRPC, one message for each iteration of the
 // event loop.
 import type { MessagePort } from 'node:worker_threads';
+import type { Direction, EmbeddedLog, EmbeddedMember, EmbeddedMembership } from '#libs/platform/embedded-log/index.ts';
 import { Fields } from '#libs/platform/protobuf/index.ts';
 import { StoredEvent } from '../log/stored-event.ts';
-import type { Call, FromStore, LocalCalls, LocalDirection, LocalGroupSettings, PageBytes } from './messages.ts';
-
-export type LocalPage = { readonly events: readonly StoredEvent[]; readonly next: number | undefined };
-
-export type LocalMember = {
-  onDelivery(id: string, position: number): void;
-  /** The membership has ended: its unanswered events are delivered to others. */
-  onDropped(error: Error): void;
-};
-
-export type LocalMembership = {
-  acknowledge(id: string): void;
-  park(id: string, reason: string): void;
-  leave(): void;
-};
+import type { Call, FromStore, LocalCalls, PageBytes } from './messages.ts';
 
 /** How long an acknowledgement waits for a call that it can go with. */
 const ACKNOWLEDGE_MS = 50;
@@ -31,21 +18,19 @@ type Result<Method extends keyof LocalCalls> = Awaited<ReturnType<LocalCalls[Met
  * Guarantees: calls reach the store in their order. A call that was made while the thread lived, and that it did not
  * answer, rejects when it ends; what became of it is unknown. Omissions: no deadlines.
  */
-export class LocalLog {
-  /** Position up to which every event can be read, as far as this process knows; 0 without a thread. */
+export class LocalLog implements EmbeddedLog {
   end = 0;
   #port: MessagePort | undefined;
   #calls: Call[] = [];
   #lastId = 0;
   readonly #waiting = new Map<number, Waiting>();
   readonly #listeners = new Set<() => void>();
-  readonly #members = new Map<number, LocalMember>();
+  readonly #members = new Map<number, EmbeddedMember>();
   /** Ids of events that are not acknowledged to the store yet, by member. */
   readonly #acknowledged = new Map<number, string[]>();
   #acknowledgeTimer: NodeJS.Timeout | undefined;
   #isSending = false;
 
-  /** Whether a thread serves it. Calls reject otherwise. */
   get isOpen(): boolean {
     return this.#port !== undefined;
   }
@@ -70,55 +55,34 @@ export class LocalLog {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Calls `listener` after each change of `end` or `isOpen`. Returns a function that unsubscribes. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  append(...args: Parameters<LocalCalls['append']>): Promise<Result<'append'>> {
-    return this.#call('append', args);
-  }
+  readonly append = this.#calling('append');
+  readonly groups = this.#calling('groups');
+  readonly createGroup = this.#calling('createGroup');
+  readonly updateGroup = this.#calling('updateGroup');
+  readonly deleteGroup = this.#calling('deleteGroup');
+  readonly parked = this.#calling('parked');
+  readonly replayParked = this.#calling('replayParked');
 
-  async readStream(stream: string, from: number | 'end', direction: LocalDirection, limit: number) {
+  async readStream(stream: string, from: number | 'end', direction: Direction, limit: number) {
     const page = await this.#call('readStream', [stream, from, direction, limit]);
     return { ...pageOf(page), status: page.status };
   }
 
-  async readAll(from: number | 'end', direction: LocalDirection, limit: number): Promise<LocalPage> {
+  async readAll(from: number | 'end', direction: Direction, limit: number) {
     return pageOf(await this.#call('readAll', [from, direction, limit]));
   }
 
-  async readPositions(positions: readonly number[]): Promise<readonly StoredEvent[]> {
+  async readPositions(positions: readonly number[]) {
     return pageOf(await this.#call('readPositions', [positions])).events;
   }
 
-  groups(): Promise<Result<'groups'>> {
-    return this.#call('groups', []);
-  }
-
-  createGroup(name: string, settings: LocalGroupSettings): Promise<void> {
-    return this.#call('createGroup', [name, settings]);
-  }
-
-  updateGroup(name: string, settings: LocalGroupSettings): Promise<void> {
-    return this.#call('updateGroup', [name, settings]);
-  }
-
-  deleteGroup(name: string): Promise<void> {
-    return this.#call('deleteGroup', [name]);
-  }
-
-  parked(name: string, limit: number): Promise<Result<'parked'>> {
-    return this.#call('parked', [name, limit]);
-  }
-
-  replayParked(name: string): Promise<void> {
-    return this.#call('replayParked', [name]);
-  }
-
   /** Resolves when the member has joined; it may get deliveries before. */
-  async join(name: string, bufferSize: number, member: LocalMember): Promise<LocalMembership> {
+  async join(name: string, bufferSize: number, member: EmbeddedMember): Promise<EmbeddedMembership> {
     const number = ++this.#lastId;
     this.#members.set(number, member);
     try {
@@ -135,6 +99,10 @@ export class LocalLog {
         this.#send([0, 'leave', [number]]);
       },
     };
+  }
+
+  #calling<Method extends keyof LocalCalls>(method: Method) {
+    return (...args: Parameters<LocalCalls[Method]>) => this.#call(method, args);
   }
 
   #call<Method extends keyof LocalCalls>(
@@ -215,7 +183,7 @@ export class LocalLog {
   }
 }
 
-function pageOf({ bytes, next }: PageBytes): LocalPage {
+function pageOf({ bytes, next }: PageBytes) {
   const events: StoredEvent[] = [];
   const fields = new Fields(Buffer.from(bytes.buffer));
   while (fields.next()) events.push(new StoredEvent(fields.bytes()));

@@ -1,5 +1,6 @@
 // Serves the calls of this process, in the thread of the event store.
 import type { MessagePort } from 'node:worker_threads';
+import type { EmbeddedOutcome, EmbeddedProposal } from '#libs/platform/embedded-log/index.ts';
 import { bytes, encode } from '#libs/platform/protobuf/index.ts';
 import { MAX_APPEND_BYTES, MAX_RECORDS_BYTES } from '../grpc/errors.ts';
 import { requireUuid } from '../grpc/proposed-event.ts';
@@ -7,7 +8,7 @@ import type { Groups } from '../persistent-subscriptions/groups.ts';
 import { groupCalls, LocalMembers } from './groups.ts';
 import { LogWriteError, type EventLog, type Page, type WriteOutcome } from '../log/event-log.ts';
 import type { ProposedEvent } from '../log/stored-event.ts';
-import type { Call, FromStore, LocalAppendOutcome, LocalCalls, LocalEvent, PageBytes } from './messages.ts';
+import type { Call, FromStore, LocalCalls, PageBytes } from './messages.ts';
 
 export type Served = {
   log: EventLog;
@@ -75,20 +76,20 @@ export function serveLocal(served: Served, port: MessagePort): () => void {
 function localCalls({ log, groups }: Served, members: LocalMembers): LocalCalls {
   return {
     append: (stream, expected, deadline, events) => append(log, stream, expected, deadline, events),
-    readStream(stream, from, direction, limit) {
+    async readStream(stream, from, direction, limit) {
       const { status } = log.streamInfo(stream);
       return { ...pageBytes(log.readStream({ stream, from, direction, limit })), status };
     },
-    readAll: (from, direction, limit) => pageBytes(log.readAll({ from, direction, limit })),
-    readPositions(positions) {
+    readAll: async (from, direction, limit) => pageBytes(log.readAll({ from, direction, limit })),
+    async readPositions(positions) {
       const one = (from: number) => log.readAll({ from, direction: 'forwards', limit: 1 }).events;
       return pageBytes({ events: positions.flatMap(one), next: undefined });
     },
     ...groupCalls(log, groups),
-    join: (member, name, bufferSize) => members.join(member, name, bufferSize),
-    leave: (member) => members.leave(member),
-    acknowledge: (member, ids) => members.acknowledge(member, ids),
-    park: (member, id, reason) => members.park(member, id, reason),
+    join: async (member, name, bufferSize) => members.join(member, name, bufferSize),
+    leave: async (member) => members.leave(member),
+    acknowledge: async (member, ids) => members.acknowledge(member, ids),
+    park: async (member, id, reason) => members.park(member, id, reason),
   };
 }
 
@@ -97,8 +98,8 @@ async function append(
   stream: string,
   expected: number,
   deadline: number,
-  events: readonly LocalEvent[],
-): Promise<LocalAppendOutcome> {
+  events: readonly EmbeddedProposal[],
+): Promise<EmbeddedOutcome> {
   const proposed = events.map(proposedEvent);
   const dataBytes = proposed.reduce((sum, { data }) => sum + data.length, 0);
   const allBytes = proposed.reduce((sum, { metadata }) => sum + metadata.length, dataBytes);
@@ -113,13 +114,13 @@ async function append(
   }
 }
 
-function outcomeOf(outcome: WriteOutcome): LocalAppendOutcome {
+function outcomeOf(outcome: WriteOutcome): EmbeddedOutcome {
   if (outcome.kind !== 'written') return { kind: outcome.kind };
   const { revision = -1, position = 0, createdMs = null } = outcome;
   return { kind: 'written', revision, position, createdMs };
 }
 
-function proposedEvent([id, type, data, metadata]: LocalEvent): ProposedEvent {
+function proposedEvent([id, type, data, metadata]: EmbeddedProposal): ProposedEvent {
   requireUuid(id);
   return { id, type, contentType: 'application/json', data: Buffer.from(data), metadata: Buffer.from(metadata) };
 }

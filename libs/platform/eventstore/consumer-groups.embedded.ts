@@ -1,8 +1,8 @@
+import type { EmbeddedLog, EmbeddedMembership } from '#libs/platform/embedded-log/index.ts';
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { admitText } from '#libs/kernel/text.ts';
 import type { ConsumedItem, ConsumeOptions, ConsumerGroup, Delivery, ParkedEvent } from './consumer-groups.ts';
 import { type EmbeddedEvents, type LogEvent, positionOf } from './embedded-events.ts';
-import type { EmbeddedLog, EmbeddedMembership } from './embedded-log.ts';
 import type { LogStart } from './event-feed.ts';
 import { type GroupServer, MAX_REASON_LENGTH, type OpenMembership, regexOf, type ServedGroup } from './group-server.ts';
 

@@ -1,9 +1,9 @@
+import type { EmbeddedEvent, EmbeddedLog } from '#libs/platform/embedded-log/index.ts';
 import { streamRevision, type GlobalPosition } from '#libs/kernel/event.ts';
 import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
 import { withinMemory } from '#libs/platform/config/index.ts';
 import { unlessAborted, within } from '#libs/platform/lifecycle/index.ts';
 import type { ProposedEvent } from './append-limits.ts';
-import type { EmbeddedEvent, EmbeddedLog } from './embedded-log.ts';
 import { type ForeignEvents, withoutForeignContent } from './event-metadata.ts';
 import { type EventToAppend, READ_DEADLINE_MS, type StoredEvent } from './event-store.ts';
 

@@ -9,6 +9,7 @@
  *
  * Needs EventStoreDB 21.10 or newer; 23.10 or newer for feeds, as older ones never send `caughtUp`.
  */
+import type { EmbeddedLog } from '#libs/platform/embedded-log/index.ts';
 import type { ConnectionOptions } from './connection.ts';
 import { EmbeddedGroups } from './consumer-groups.embedded.ts';
 import type { ConsumerGroups } from './consumer-groups.ts';
@@ -16,7 +17,6 @@ import type { EventStoreDbFeedOptions } from './event-feed.eventstoredb.ts';
 import type { LogFeed } from './event-feed.ts';
 import { ForeignEvents } from './event-metadata.ts';
 import { EmbeddedEvents } from './embedded-events.ts';
-import type { EmbeddedLog } from './embedded-log.ts';
 import { EmbeddedFeed } from './event-feed.embedded.ts';
 import { EmbeddedEventStore } from './event-store.embedded.ts';
 import type { EventStore, ForeignReason } from './event-store.ts';
@@ -24,7 +24,6 @@ import { ServedGroups } from './group-server.ts';
 import { StoreClock } from './store-clock.ts';
 
 export type { ConsumerGroups, ConsumerGroupStatus, Delivery } from './consumer-groups.ts';
-export type { EmbeddedLog } from './embedded-log.ts';
 export { composeCodecs, defineEvents, encodeMetadata, textOf, upcast } from './event-codec.ts';
 export type { EventCodec, EventOf } from './event-codec.ts';
 export type {

@@ -4,9 +4,9 @@ import type { Logger } from 'pino';
 
 import { Fault } from '#libs/kernel/faults.ts';
 import { StartRefusal, throwUncaught } from '#libs/platform/lifecycle/index.ts';
+import type { EmbeddedLog } from '#libs/platform/embedded-log/index.ts';
 import {
   connectEventStore,
-  type EmbeddedLog,
   type ConsumerGroups,
   type EventStore,
   type LogFeed,

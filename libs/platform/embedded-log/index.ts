@@ -1,6 +1,7 @@
-import type { ServedGroup } from './group-server.ts';
-
-/** The event store in a thread of this process, as the adapters without gRPC call it. `infra/embedded-eventstore` has it. */
+/**
+ * Port: the event store in a thread of this process, without gRPC. `infra/embedded-eventstore` has it, and the adapters of
+ * `libs/platform/eventstore` use it. Positions are consecutive, and begin with 1.
+ */
 export interface EmbeddedLog {
   /** Whether its thread runs. Calls reject otherwise; a call that its thread has not answered rejects when that ends. */
   readonly isOpen: boolean;
@@ -16,10 +17,9 @@ export interface EmbeddedLog {
     stream: string,
     expected: number,
     deadlineMs: number,
-    events: readonly (readonly [id: string, type: string, data: string, metadata: string])[],
+    events: readonly EmbeddedProposal[],
   ): Promise<EmbeddedOutcome>;
   readStream(stream: string, from: number | 'end', direction: Direction, limit: number): Promise<EmbeddedStreamPage>;
-  /** Positions are consecutive, and begin with 1. */
   readAll(from: number | 'end', direction: Direction, limit: number): Promise<EmbeddedPage>;
   /** The events at these positions, in this order. */
   readPositions(positions: readonly number[]): Promise<readonly EmbeddedEvent[]>;
@@ -27,6 +27,7 @@ export interface EmbeddedLog {
   groups(): Promise<readonly EmbeddedGroup[]>;
   /** Does nothing if the group exists. */
   createGroup(name: string, settings: EmbeddedGroupSettings): Promise<void>;
+  /** Drops its members. */
   updateGroup(name: string, settings: EmbeddedGroupSettings): Promise<void>;
   /** Does nothing if there is none. */
   deleteGroup(name: string): Promise<void>;
@@ -35,30 +36,44 @@ export interface EmbeddedLog {
   join(name: string, bufferSize: number, member: EmbeddedMember): Promise<EmbeddedMembership>;
 }
 
+/** JSON in `data` and `metadata`. */
+export type EmbeddedProposal = readonly [id: string, type: string, data: string, metadata: string];
+
 /** Positions: 0 stands for the start of the log. */
-interface EmbeddedGroup extends Omit<ServedGroup, 'startFrom' | 'checkpoint'> {
+export interface EmbeddedGroup {
+  readonly name: string;
+  readonly messageTimeoutMs: number;
   readonly startFrom: number;
+  /** Null before the first one. */
   readonly checkpoint: number | null;
+  readonly members: number;
+  /** Unanswered events of all members. */
+  readonly inFlight: number;
+  readonly waiting: number;
+  /** Unanswered events, and those that are being parked. */
+  readonly outstanding: number;
+  readonly parked: number;
 }
 
-interface EmbeddedGroupSettings {
+export interface EmbeddedGroupSettings {
   readonly messageTimeoutMs: number;
-  /** A regular expression. */
+  /** A regular expression, which selects events by type. */
   readonly types: string;
   readonly startFrom: number;
 }
 
-interface EmbeddedParkedEvent {
+export interface EmbeddedParkedEvent {
+  /** Undefined where the link leads nowhere. */
   readonly event: { readonly stream: string; readonly revision: number; readonly type: string } | undefined;
   readonly createdMs: number;
-  /** JSON. */
+  /** Of the link, as JSON. */
   readonly metadata: string;
 }
 
 export interface EmbeddedMember {
   /** Position -1: a parked link that leads nowhere. */
   onDelivery(id: string, position: number): void;
-  /** The membership has ended. */
+  /** The membership has ended: its unanswered events are delivered to others. */
   onDropped(error: Error): void;
 }
 
@@ -69,10 +84,10 @@ export interface EmbeddedMembership {
   leave(): void;
 }
 
-type Direction = 'forwards' | 'backwards';
+export type Direction = 'forwards' | 'backwards';
 
-/** `createdMs`: null for a repeated append. */
-type EmbeddedOutcome =
+export type EmbeddedOutcome =
+  /** `createdMs` is null for a repeated append: the store keeps the events of the first one. */
   | {
       readonly kind: 'written';
       readonly revision: number;
@@ -81,15 +96,16 @@ type EmbeddedOutcome =
     }
   | { readonly kind: 'wrong-revision' | 'stream-deleted' | 'deadline-passed' }
   | { readonly kind: 'too-large'; readonly maxBytes: number }
+  /** The disk refused it. */
   | { readonly kind: 'failed'; readonly reason: string };
 
 /** `next`: where the next page begins. */
-interface EmbeddedPage {
+export interface EmbeddedPage {
   readonly events: readonly EmbeddedEvent[];
   readonly next: number | undefined;
 }
 
-interface EmbeddedStreamPage extends EmbeddedPage {
+export interface EmbeddedStreamPage extends EmbeddedPage {
   readonly status: 'exists' | 'missing' | 'deleted';
 }
 

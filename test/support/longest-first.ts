@@ -1,7 +1,9 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+import { findS3Server, isS3ServerBuilt } from '#test/support/s3/versitygw.mjs';
 
 /**
  * Files of more than ten seconds, the longest first. A long file that begins last leaves all processors but one idle, and
@@ -47,8 +49,18 @@ export class LongestFirst extends BaseSequencer {
     const { root } = this.ctx.config;
     const missing = LONGEST.filter((path) => !existsSync(join(root, path)));
     if (missing.length > 0) throw new Error(`test/support/longest-first.ts names missing files: ${missing.join(', ')}`);
+    const late = filesThatWaitForABuild(files);
     const places = new Map(LONGEST.map((path, place) => [join(root, path), place]));
-    const placeOf = ({ moduleId }: TestSpecification): number => places.get(moduleId) ?? LONGEST.length;
+    const placeOf = ({ moduleId }: TestSpecification): number =>
+      late.has(moduleId) ? LONGEST.length + 1 : (places.get(moduleId) ?? LONGEST.length);
     return (await super.sort(files)).sort((one, other) => placeOf(one) - placeOf(other));
   }
+}
+
+/** Begins to build the S3 server, if it is needed and there is none yet: the files that use it come last. */
+function filesThatWaitForABuild(files: readonly TestSpecification[]): ReadonlySet<string> {
+  if (isS3ServerBuilt()) return new Set();
+  const waiting = files.filter(({ moduleId }) => readFileSync(moduleId, 'utf8').includes('versitygw.mjs'));
+  if (waiting.length > 0) void findS3Server();
+  return new Set(waiting.map(({ moduleId }) => moduleId));
 }

@@ -2,37 +2,52 @@
 // It is written in Go. Parley itself needs neither.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { constants, homedir, setPriority } from 'node:os';
 import { join } from 'node:path';
+import { withSetUpLock } from '../../../infra/set-up/lock.mjs';
 import { say } from '../../../infra/set-up/say.mjs';
 import { run } from '../../../infra/set-up/system-packages.mjs';
 
 const VERSION = 'v1.8.0';
 const PACKAGE = `github.com/versity/versitygw/cmd/versitygw@${VERSION}`;
 
+const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'parley');
+const program = join(cache, `versitygw-${VERSION}`);
+
 /** @returns the path of the program, or null where there is neither the program nor a Go that can build it */
 export async function findS3Server() {
-  const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'parley');
-  const program = join(cache, `versitygw-${VERSION}`);
-  if (existsSync(program)) return program;
+  if (isS3ServerBuilt()) return program;
   if (run('go', ['version']).status !== 0) return null;
-  say(`building ${PACKAGE}; this takes some minutes, once …`);
   mkdirSync(cache, { recursive: true });
+  await withSetUpLock(cache, async () => {
+    // The previous holder of the lock may have built it.
+    if (!isS3ServerBuilt()) await build();
+  });
+  return isS3ServerBuilt() ? program : null;
+}
+
+export function isS3ServerBuilt() {
+  return existsSync(program);
+}
+
+async function build() {
+  say(`building ${PACKAGE}; this takes some minutes, once …`);
   const folder = mkdtempSync(join(cache, 'build-'));
   try {
-    const code = await build(folder);
+    const code = await install(folder);
     if (code === 0) renameSync(join(folder, 'versitygw'), program);
     else say(`tests with S3 are skipped: the server could not be built (go: ${code})`);
-    return code === 0 ? program : null;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-function build(folder) {
+function install(folder) {
   return new Promise((resolve) => {
     const env = { ...process.env, GOBIN: folder };
     const go = spawn('go', ['install', PACKAGE], { stdio: ['ignore', 'inherit', 'inherit'], env });
+    // Its compilers take the time that tests leave.
+    if (go.pid !== undefined) setPriority(go.pid, constants.priority.PRIORITY_LOW);
     go.once('error', (error) => resolve(error.message));
     go.once('exit', (code, signal) => resolve(code ?? signal));
   });

@@ -46,6 +46,8 @@ export async function startWebsite(pages: Record<string, PageOfSite | string> = 
     if (etag !== undefined && request.headers['if-none-match'] === etag) return response.writeHead(304, { etag }).end();
     return response.writeHead(status, { 'content-type': 'text/html', ...own }).end(body);
   });
+  // The client ends idle connections. By default the server does, a second later, and a request that is sent meanwhile fails.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {

@@ -25,7 +25,7 @@ describe('set-up of a Kafka broker', () => {
     await maven();
     const first = ensure();
     expect(first.said).toMatch(/^parley: fetching the jars of a Kafka broker/);
-    expect(first.found).toMatch(/node_modules\/\.cache\/kafka-broker-[0-9a-f]{12}\/\*$/);
+    expect(first.found).toMatch(/\/parley\/kafka-broker-[0-9a-f]{12}\/\*$/);
     expect(await readdir(join(first.found, '..'))).toEqual(['broker.jar']);
     await maven('exit 1');
     expect(ensure()).toEqual({ ...first, said: '' });
@@ -38,7 +38,7 @@ describe('set-up of a Kafka broker', () => {
     expect(status).toBe(1);
     expect(said).toContain('The jars of a Kafka broker could not be fetched (mvn: 1).');
     expect(said).toContain('KAFKA_BROKERS=host:port');
-    expect(await readdir(join(root, 'node_modules/.cache'))).toEqual([]);
+    expect(await readdir(join(root, 'parley'))).toEqual(['locks']);
   });
 
   it('installs a Java with the package manager where none is new enough', async () => {
@@ -86,7 +86,7 @@ function ensure(): { status: number | null; found: string; said: string } {
     import { tellErrors } from ${JSON.stringify(join(setUp, 'say.mjs'))};
     await tellErrors(async () => console.log(await ensureKafkaBroker(${JSON.stringify(root)})));`;
   const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
-    env: { PATH: bin },
+    env: { PATH: bin, XDG_CACHE_HOME: root },
     encoding: 'utf8',
   });
   return { status, found: stdout.trim(), said: stderr.trim() };

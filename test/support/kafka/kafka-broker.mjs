@@ -1,12 +1,13 @@
 // Installs what a Kafka broker of a test needs: a Java of version 17 or newer, and the jars of
-// the broker, which Maven fetches once into node_modules/.cache. Parley itself needs neither.
+// the broker, which Maven fetches once for all clones of this user. Parley itself needs neither.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { withSetUpLock } from '../../../infra/set-up/lock.mjs';
 import { say, SetUpError } from '../../../infra/set-up/say.mjs';
 import { installCommand, installProgram, run } from '../../../infra/set-up/system-packages.mjs';
+import { userCache } from '../user-cache.mjs';
 
 const OLDEST_JAVA = 17;
 
@@ -41,12 +42,11 @@ export async function ensureKafkaBroker(root, { version } = {}) {
   const wanted = createHash('sha256')
     .update(`${readFileSync(pom, 'utf8')}${version ?? ''}`)
     .digest('hex');
-  const cache = join(root, 'node_modules/.cache');
-  const jars = join(cache, `kafka-broker-${wanted.slice(0, 12)}`);
+  const jars = join(userCache, `kafka-broker-${wanted.slice(0, 12)}`);
   if (!existsSync(jars)) {
-    await withSetUpLock(root, async () => {
+    await withSetUpLock(join(userCache, 'locks/kafka-broker'), async () => {
       // The previous holder of the lock may have done it.
-      if (!existsSync(jars)) await fetchJars({ pom, cache, jars, version });
+      if (!existsSync(jars)) await fetchJars({ pom, jars, version });
     });
   }
   return join(jars, '*');
@@ -65,16 +65,15 @@ function javaVersion() {
   return major === undefined ? undefined : Number(major);
 }
 
-async function fetchJars({ pom, cache, jars, version }) {
+async function fetchJars({ pom, jars, version }) {
   const hasMaven = () => run('mvn', ['--version']).status === 0;
   if (!hasMaven()) {
     const { installed, manager } = installProgram('mvn', MAVEN, hasMaven);
     if (!installed) throw missing('Maven (mvn)', manager, MAVEN);
   }
   say('fetching the jars of a Kafka broker (mvn dependency:copy-dependencies); this takes about a minute …');
-  mkdirSync(cache, { recursive: true });
   // Into a temporary folder first: a folder of the final name must be complete.
-  const folder = mkdtempSync(join(cache, 'kafka-broker-'));
+  const folder = mkdtempSync(join(userCache, 'fetch-'));
   try {
     const code = await runMaven([
       '--quiet',

@@ -1,25 +1,24 @@
 // Builds the S3 server of the tests, once for all clones of this user: versitygw, which keeps its objects in a folder.
 // It is written in Go. Parley itself needs neither.
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
-import { constants, homedir, setPriority } from 'node:os';
+import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { constants, setPriority } from 'node:os';
 import { join } from 'node:path';
 import { withSetUpLock } from '../../../infra/set-up/lock.mjs';
 import { say } from '../../../infra/set-up/say.mjs';
 import { run } from '../../../infra/set-up/system-packages.mjs';
+import { userCache } from '../user-cache.mjs';
 
 const VERSION = 'v1.8.0';
 const PACKAGE = `github.com/versity/versitygw/cmd/versitygw@${VERSION}`;
 
-const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'parley');
-const program = join(cache, `versitygw-${VERSION}`);
+const program = join(userCache, `versitygw-${VERSION}`);
 
 /** @returns the path of the program, or null where there is neither the program nor a Go that can build it */
 export async function findS3Server() {
   if (isS3ServerBuilt()) return program;
   if (run('go', ['version']).status !== 0) return null;
-  mkdirSync(cache, { recursive: true });
-  await withSetUpLock(cache, async () => {
+  await withSetUpLock(join(userCache, 'locks/versitygw'), async () => {
     // The previous holder of the lock may have built it.
     if (!isS3ServerBuilt()) await build();
   });
@@ -32,7 +31,7 @@ export function isS3ServerBuilt() {
 
 async function build() {
   say(`building ${PACKAGE}; this takes some minutes, once …`);
-  const folder = mkdtempSync(join(cache, 'build-'));
+  const folder = mkdtempSync(join(userCache, 'build-'));
   try {
     const code = await install(folder);
     if (code === 0) renameSync(join(folder, 'versitygw'), program);

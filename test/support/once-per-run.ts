@@ -13,20 +13,22 @@ const VARIABLE = 'PARLEY_TEST_RUN_FOLDER';
 export async function openRunFolder(): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), 'parley-test-run-'));
   process.env[VARIABLE] = folder;
-  return () => rm(folder, { recursive: true, force: true });
+  return () => rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 }
+
+const placeOf = (name: string): string => join(process.env[VARIABLE] ?? '', name);
+
+/** The folder that `make` has filled, if it was called. */
+export const runFolder = (name: string): string => join(placeOf(name), 'folder');
 
 /**
  * @param make fills an empty folder; one call in each run
  * @returns the folder, for reading
  */
 export async function oncePerRun(name: string, make: (folder: string) => Promise<void>): Promise<string> {
-  const place = join(process.env[VARIABLE] ?? '', name);
-  const [folder, made, failed] = ['folder', 'made', 'failed'].map((file) => join(place, file)) as [
-    string,
-    string,
-    string,
-  ];
+  const place = placeOf(name);
+  const folder = runFolder(name);
+  const [made, failed] = [join(place, 'made'), join(place, 'failed')];
   const isFirst = await mkdir(place).then(
     () => true,
     (error: NodeJS.ErrnoException) => {

@@ -12,7 +12,7 @@ import { publicMessageHeaders } from '#libs/platform/live/index.ts';
 import { composePublicMessages, publicEventTypes } from '#services/features.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { KAFKA_START_MS, startTestKafkaProcess, type TestKafkaProcess } from '#test/support/kafka/broker.ts';
+import { KAFKA_START_MS, startSharedTestKafka, type TestKafka } from '#test/support/kafka/broker.ts';
 import { readTopic } from '#test/support/kafka/topic-reader.ts';
 import { logMetadata } from '#test/support/log-events.ts';
 
@@ -114,13 +114,13 @@ describe('a public event', () => {
 describe('the topic of public events', { timeout: 180_000 }, () => {
   const WAIT = { timeoutMs: 120_000, everyMs: 200 };
   const topics = logTopics('parley');
-  let broker: TestKafkaProcess;
+  let broker: TestKafka;
   let eventStore: Awaited<ReturnType<typeof startTestEventStore>>;
   let log: EventStoreClients;
   let kafka: KafkaConnection;
 
   beforeAll(async () => {
-    [broker, eventStore] = await Promise.all([startTestKafkaProcess(), startTestEventStore()]);
+    [broker, eventStore] = await Promise.all([startSharedTestKafka(), startTestEventStore()]);
     log = await connectEventStore({ url: eventStore.url });
     kafka = new KafkaConnection({ brokers: broker.brokers, log: silentLog });
   }, KAFKA_START_MS);

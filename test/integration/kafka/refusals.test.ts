@@ -16,7 +16,7 @@ import { silentLog } from '#libs/platform/lifecycle/index.ts';
 import { composePublicMessages } from '#services/features.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { KAFKA_START_MS, startTestKafkaProcess, type TestKafkaProcess } from '#test/support/kafka/broker.ts';
+import { KAFKA_START_MS, startSharedTestKafka, type TestKafka } from '#test/support/kafka/broker.ts';
 import { runRelay } from '#test/support/kafka/running-relay.ts';
 import { readEvents, readTopic } from '#test/support/kafka/topic-reader.ts';
 import { logMetadata } from '#test/support/log-events.ts';
@@ -31,7 +31,7 @@ const SETTINGS = {
 } as const;
 const PARTITIONS = 12;
 
-let broker: TestKafkaProcess;
+let broker: TestKafka;
 let eventStore: Awaited<ReturnType<typeof startTestEventStore>>;
 let log: EventStoreClients;
 let kafka: KafkaConnection;
@@ -41,7 +41,7 @@ let channels: readonly string[];
 const running: { stop(): Promise<void> }[] = [];
 
 beforeAll(async () => {
-  [broker, eventStore] = await Promise.all([startTestKafkaProcess(), startTestEventStore()]);
+  [broker, eventStore] = await Promise.all([startSharedTestKafka(), startTestEventStore()]);
   log = await connectEventStore({ url: eventStore.url });
   kafka = new KafkaConnection({ brokers: broker.brokers, log: silentLog });
 }, KAFKA_START_MS);

@@ -1,6 +1,6 @@
 /**
  * One Kafka broker that is its own controller (KRaft), in a Java process on loopback ports. A small watcher ends it
- * when this process dies abruptly.
+ * when its owner dies abruptly.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -20,6 +20,8 @@ export interface BrokerPlace {
   readonly settings?: Readonly<Record<string, string>>;
   /** Class path of the broker's jars, for `java -cp`. */
   readonly classPath: string;
+  /** Id of the process that the broker ends with. Default: this one. */
+  readonly owner?: number;
 }
 
 export interface ClusterMember {
@@ -60,7 +62,7 @@ export function newClusterId(): string {
 
 /** @throws Error with the last log lines, when it ends or does not serve in time */
 export async function startBrokerProcess(place: BrokerPlace) {
-  const { dataDir, classPath } = place;
+  const { dataDir, classPath, owner } = place;
   const properties = join(dataDir, '..', 'server.properties');
   await writeFile(properties, settings(place));
   const child = spawn('java', [...FLAGS, '-cp', classPath, 'kafka.Kafka', properties], {
@@ -73,7 +75,8 @@ export async function startBrokerProcess(place: BrokerPlace) {
     child.once('error', () => resolve());
   });
   if (child.pid === undefined) throw new Error('java could not be started');
-  endWithUs(child.pid, exited);
+  if (owner === undefined) endWithUs(child.pid, exited);
+  else endWith(owner, child);
   await serving(child, exited);
   return { pid: child.pid, exited, kill: (signal) => void child.kill(signal) } satisfies BrokerProcess;
 }
@@ -173,4 +176,12 @@ function endWithUs(pid: number, exited: Promise<void>): void {
   watcher.unref();
   // The watcher must be gone before its broker is reaped: it must never signal a process that reuses the pid.
   void exited.then(() => watcher.kill('SIGKILL'));
+}
+
+/** Ends the broker within seconds after another process has ended. This process may end before both. */
+function endWith(owner: number, broker: ChildProcess): void {
+  const script = 'while kill -0 "$1" && kill -0 "$2"; do sleep 2; done; kill -KILL "$1"';
+  const watched = ['parley-kafka-watcher', `${broker.pid}`, `${owner}`];
+  const watcher = spawn('/bin/sh', ['-c', script, ...watched], { stdio: 'ignore', detached: true });
+  for (const child of [watcher, broker]) child.unref();
 }

@@ -7,6 +7,7 @@ import { ensureKafkaBroker } from './kafka-broker.mjs';
 import { chooseStore } from '../stores/choice.ts';
 import { type BrokerProcess, COMMON_SETTINGS, formatStorage, startBrokerProcess } from './broker-process.ts';
 import { plainKafka } from './plain-kafka.ts';
+import { sharedBroker } from './shared-broker.ts';
 
 /** For the hook that starts one: the first start may fetch the jars and install Java. */
 export const KAFKA_START_MS = 600_000;
@@ -31,12 +32,19 @@ export interface TestKafkaProcess extends TestKafka {
   restart(): Promise<void>;
 }
 
-/** The brokers of `KAFKA_BROKERS`, else a new one; prints which. Tests need topic names of their own. */
+/** The brokers of `KAFKA_BROKERS`, else that of the run; prints which. Tests need topic names of their own. */
 export async function startTestKafka(): Promise<TestKafka> {
   const named = (process.env['KAFKA_BROKERS'] ?? '').split(',').filter((broker) => broker.trim() !== '');
-  if (named.length === 0) return startTestKafkaProcess();
+  if (named.length === 0) return startSharedTestKafka();
   say(`using the brokers of KAFKA_BROKERS: ${named.join(', ')}`);
   return { brokers: named.map((broker) => broker.trim()), stop: async () => undefined };
+}
+
+/** The broker of the run, also where `KAFKA_BROKERS` is set; a new container where brokers are containers. */
+export async function startSharedTestKafka(): Promise<TestKafka> {
+  const choice = await chooseStore('kafka');
+  if (choice.from === 'container') return startInContainer(choice.image);
+  return { brokers: [await sharedBroker()], stop: async () => undefined };
 }
 
 /**

@@ -3,16 +3,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ApiClient, Reply } from '#test/support/api-client.ts';
 import { asRecord } from '#test/support/log-reader.ts';
 import { listChannels } from '#test/support/observation.ts';
-import { startParleyProcess, type ParleyProcess } from '#test/support/parley-process.ts';
+import { startParleyHere, type ParleyHere } from '#test/support/parley-here.ts';
 import { newTenant, type Tenant } from '#test/support/tenants.ts';
 
-let parley: ParleyProcess;
+let parley: ParleyHere;
 let tenant: Tenant;
 let api: ApiClient;
 
 beforeAll(async () => {
-  parley = await startParleyProcess();
-  await parley.ready();
+  parley = await startParleyHere();
   tenant = await newTenant(parley.api);
   api = tenant.api;
 });

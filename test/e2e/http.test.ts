@@ -1,48 +1,48 @@
 /* The conventions of the API over HTTP: mistakes and attacks of callers, and their answers. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { findRunning } from '#infra/data-folder/index.ts';
 import { createApiKey } from '#libs/platform/http/index.ts';
 import type { ApiClient, Reply } from '#test/support/api-client.ts';
 import { answerOf } from '#test/support/channel-load.ts';
+import { startTestEventStore, type TestEventStore } from '#test/support/event-store.ts';
 import { readLog } from '#test/support/log-reader.ts';
-import { startParleyProcess, type ParleyProcess } from '#test/support/parley-process.ts';
+import { startParleyHere, type ParleyHere } from '#test/support/parley-here.ts';
+import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
 import { newKey, newTenant, type Tenant } from '#test/support/tenants.ts';
 
-let parley: ParleyProcess;
+let eventStore: TestEventStore;
+let redis: TestRedis;
+let parley: ParleyHere;
 let root: ApiClient;
 let tenant: Tenant;
 let foreign: Tenant;
 let api: ApiClient;
 let channelId: string;
 let foreignId: string;
-let eventstoreUrl: string;
-let redisUrl: string;
 
 const MISSING = '01900000-0000-7000-8000-000000000000';
 
 beforeAll(async () => {
-  parley = await startParleyProcess();
-  await parley.ready();
+  [eventStore, redis] = await Promise.all([startTestEventStore(), startTestRedis()]);
+  parley = await startParleyHere({ EVENTSTORE_URL: eventStore.url, REDIS_URL: redis.url });
   root = parley.api;
   [tenant, foreign] = [await newTenant(root), await newTenant(root)];
   api = tenant.api;
   channelId = await newChannel(api);
   foreignId = await newChannel(foreign.api);
-  const running = await findRunning(parley.dataDir);
-  [eventstoreUrl, redisUrl] = [running?.eventstoreUrl ?? '', running?.redisUrl ?? ''];
 });
 
 afterAll(async () => {
   api?.close();
   foreign?.api.close();
   await parley?.stop();
+  await Promise.all([eventStore?.stop(), redis?.stop()]);
 });
 
 async function newChannel(client: ApiClient): Promise<string> {
   return answerOf(await client.post('/api/v1/channels', { name: 'A channel', participants: [] })).channelId;
 }
 
-const eventCount = async (): Promise<number> => (await readLog(eventstoreUrl, 'channel-')).length;
+const eventCount = async (): Promise<number> => (await readLog(eventStore.url, 'channel-')).length;
 
 /** Everything in an answer except what names the request. */
 function visible({ status, text, headers }: Reply): object {
@@ -148,18 +148,26 @@ describe('the error table', () => {
   });
 
   it('answers 429 with Retry-After to a key over its rate limit, and serves other keys', async () => {
-    const env = { ROLES: 'gateway', RATE_LIMIT_PER_KEY: '5' };
-    const limited = await startParleyProcess({ eventstoreUrl, redisUrl, apiKey: parley.apiKey, env });
+    const limited = await startParleyHere({
+      EVENTSTORE_URL: eventStore.url,
+      REDIS_URL: redis.url,
+      PARLEY_BOOTSTRAP_KEY: parley.apiKey,
+      ROLES: 'gateway',
+      RATE_LIMIT_PER_KEY: '5',
+    });
+    const [eager, own] = [
+      limited.api.withKey(await newKey(root, ['read'])),
+      limited.api.withKey(await newKey(root, ['read'])),
+    ];
     try {
       const replies = [];
-      for (let n = 0; n < 8; n++) replies.push(await limited.api.get('/api/v1/channels'));
+      for (let n = 0; n < 8; n++) replies.push(await eager.get('/api/v1/channels'));
       expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 429, 429, 429]);
       expect(Number(replies.at(-1)?.headers['retry-after'])).toBeGreaterThan(0);
       expect(replies.at(-1)?.json()).toMatchObject({ detail: expect.any(String) });
-      const own = limited.api.withKey(await newKey(root, ['read']));
       expect((await own.get('/api/v1/channels')).status).toBe(200);
-      own.close();
     } finally {
+      for (const client of [eager, own]) client.close();
       await limited.stop();
     }
   });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { eventually } from '#test/support/eventually.ts';
 import { asRecord } from '#test/support/log-reader.ts';
-import { startParleyProcess, type ParleyProcess } from '#test/support/parley-process.ts';
+import { startParleyHere, type ParleyHere } from '#test/support/parley-here.ts';
 import { AUTOBAHN_CASES, bytesOf, type AutobahnCase } from '#test/support/realtime/autobahn-cases.ts';
 import { replay } from '#test/support/realtime/expected-frames.ts';
 import { newChannel, post } from '#test/support/realtime/nodes.ts';
@@ -12,11 +12,10 @@ import { openRaw } from '#test/support/realtime/raw-session.ts';
 import { problemsOf } from '#test/support/realtime/sequence-checker.ts';
 import { Subscriber } from '#test/support/realtime/subscriber.ts';
 
-let parley: ParleyProcess;
+let parley: ParleyHere;
 let channelId: string;
 beforeAll(async () => {
-  parley = await startParleyProcess();
-  await parley.ready();
+  parley = await startParleyHere();
   channelId = await newChannel(parley.api);
 });
 afterAll(() => parley?.stop(), 40_000);

@@ -16,7 +16,7 @@ import {
   startSockets,
 } from '#test/support/realtime/sockets.ts';
 
-const SOCKETS = Number(process.env['REALTIME_SOCKETS'] ?? (IN_CAMPAIGN ? 120 : 60));
+const SOCKETS = Number(process.env['REALTIME_SOCKETS'] ?? (IN_CAMPAIGN ? 120 : 30));
 /** Writes that must be acknowledged between two failures. */
 const WRITES = 70;
 const SEED = Number(process.env['REALTIME_SEED'] ?? 1);

@@ -7,7 +7,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
 import { eventually } from '#test/support/eventually.ts';
 import { asRecord } from '#test/support/log-reader.ts';
-import { startParleyProcess, type ParleyProcess } from '#test/support/parley-process.ts';
+import { startParleyHere, type ParleyHere } from '#test/support/parley-here.ts';
+import { startParleyProcess, TOKEN_SECRET, type ParleyProcess } from '#test/support/parley-process.ts';
 import { problemsOf } from '#test/support/realtime/sequence-checker.ts';
 import { eventsOf, framesOf, isLive, messagesOf, sequencesOf, Stage, upTo } from '#test/support/realtime/stage.ts';
 import { newTicket, openSocket, Subscriber } from '#test/support/realtime/subscriber.ts';
@@ -214,8 +215,7 @@ describe('a process with one role', () => {
   });
 
   it('answers upgrades with 503 as gateway', async () => {
-    const stores = storesOf(stage);
-    const gateway = await startParleyProcess({ ...stores, env: { ROLES: 'gateway' } });
+    const gateway = await startHere(stage, { ROLES: 'gateway' });
     const channelId = await stage.createChannel();
     const socket = openSocket(gateway.baseUrl, channelId, await newTicket(one.api, channelId));
     const [error] = await once(socket, 'error');
@@ -226,8 +226,7 @@ describe('a process with one role', () => {
 
 describe('a node that stops', () => {
   it('closes its sockets with 1012, and they resume at another node without a gap', async () => {
-    const third = await startParleyProcess(storesOf(stage));
-    await third.ready();
+    const third = await startHere(stage);
     const channelId = await stage.createChannel();
     const moved = new Subscriber({ name: 'moved', channelId, nodes: [third.api, one.api], after: 0 });
     const subscriber = stage.follow(moved);
@@ -241,9 +240,16 @@ describe('a node that stops', () => {
   });
 });
 
-/** Another process beside the two nodes. */
+/** Stores of another process beside the two nodes. */
 function storesOf({ nodes: { eventStore, redis, one } }: Stage) {
   return { eventstoreUrl: eventStore.url, redisUrl: redis.url, apiKey: one.apiKey };
+}
+
+/** A node beside the two, in this process. */
+function startHere(stage: Stage, settings: Readonly<Record<string, string>> = {}): Promise<ParleyHere> {
+  const { eventstoreUrl: EVENTSTORE_URL, redisUrl: REDIS_URL, apiKey: PARLEY_BOOTSTRAP_KEY } = storesOf(stage);
+  const PARLEY_TOKEN_SECRET = TOKEN_SECRET;
+  return startParleyHere({ EVENTSTORE_URL, REDIS_URL, PARLEY_BOOTSTRAP_KEY, PARLEY_TOKEN_SECRET, ...settings });
 }
 
 function closesOf({ text }: { text: string }, code: number): number {

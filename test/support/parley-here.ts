@@ -4,13 +4,14 @@ import { startParley, type StartParleyOptions } from '#services/testing/index.ts
 import { ApiClient } from './api-client.ts';
 import type { ParleyProcess } from './parley-process.ts';
 
-export type ParleyHere = Pick<ParleyProcess, 'baseUrl' | 'apiKey' | 'api'> & { stop(): Promise<void> };
+export type ParleyHere = Pick<ParleyProcess, 'baseUrl' | 'port' | 'apiKey' | 'api'> & { stop(): Promise<void> };
 
 export async function startParleyHere(settings: StartParleyOptions['settings'] = {}): Promise<ParleyHere> {
   const { url: baseUrl, apiKey, stop } = await startParley({ settings });
   const api = new ApiClient(baseUrl, apiKey);
   return {
     baseUrl,
+    port: Number(new URL(baseUrl).port),
     apiKey,
     api,
     async stop() {

@@ -62,6 +62,8 @@ export interface ParleyProcessOptions {
 
 const MAIN = resolve(import.meta.dirname, '../../services/standalone/main.ts');
 const COMMAND = resolve(import.meta.dirname, '../../services/cli/main.ts');
+/** The nodes of a test share it. */
+export const TOKEN_SECRET = 'a secret that the gateways of a test share';
 const STOP_MS = 15_000;
 /** An idle machine takes a second; a dozen starts at once on a busy machine took 90 seconds. */
 const START_MS = 180_000;
@@ -159,7 +161,7 @@ function environmentOf(options: ParleyProcessOptions, own: Record<string, string
     LOG_LEVEL: 'warn',
     RATE_LIMIT_PER_KEY: '0',
     RATE_LIMIT_PER_ADDRESS: '0',
-    PARLEY_TOKEN_SECRET: 'a secret that the gateways of a test share',
+    PARLEY_TOKEN_SECRET: TOKEN_SECRET,
     ...own,
     ...(options.eventstoreUrl !== undefined && { EVENTSTORE_URL: options.eventstoreUrl }),
     ...(options.redisUrl !== undefined && { REDIS_URL: options.redisUrl }),

@@ -11,7 +11,7 @@ import { expect, it } from 'vitest';
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { COMPILE_CACHE } from '#test/support/child-process.ts';
 import { runParley } from '#test/support/command-line.ts';
-import { startParleyProcess } from '#test/support/parley-process.ts';
+import { startParleyHere } from '#test/support/parley-here.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const common = { PATH: process.env['PATH'] ?? '', NODE_COMPILE_CACHE: COMPILE_CACHE };
@@ -20,7 +20,8 @@ it('docs/auditing.md has a program that names who made each event of a backup', 
   const page = await readFile(join(root, 'docs/auditing.md'), 'utf8');
   const program = /```js\n([^]*?)```/.exec(page)?.[1] ?? '';
   const folder = await mkdtemp(join(tmpdir(), 'parley-audit-'));
-  const parley = await startParleyProcess();
+  const dataDir = join(folder, 'data');
+  const parley = await startParleyHere({ DATA_DIR: dataDir });
   const port = await freePort();
   let server: ReturnType<typeof spawn> | undefined;
   try {
@@ -39,7 +40,7 @@ it('docs/auditing.md has a program that names who made each event of a backup', 
     const copy = join(folder, 'audit-copy');
     const run = (args: string[], env: Record<string, string>) =>
       spawn(process.execPath, args, { cwd: folder, env: { ...common, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
-    expect(await runParley({ DATA_DIR: parley.dataDir }, 'backup', copy)).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(await runParley({ DATA_DIR: dataDir }, 'backup', copy)).toMatchObject({ exitCode: 0, stderr: '' });
     const settings = { EVENTSTORE_INSECURE: 'true', EVENTSTORE_PORT: String(port), DATA_DIR: copy };
     server = run([join(root, 'infra/embedded-eventstore/main.ts')], settings);
     await once(server.stdout!, 'data');

@@ -1,14 +1,10 @@
 /** External agents: their teams receive invocations, and answer runs over the API. */
 import { spawn } from 'node:child_process';
-import { createHmac } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { text } from 'node:stream/consumers';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { Inboxes, inboxEntity, MAX_UNANSWERED } from '#libs/features/agents/agent.inbox.ts';
 import { RunInChannel } from '#libs/features/answering/run/run.channel.ts';
@@ -17,124 +13,28 @@ import { streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import type { EventFrame } from '#libs/platform/live/index.ts';
 import { openCore } from '#libs/platform/runtime/index.ts';
-import { startReactors } from '#services/worker/role.ts';
 import { CountingStore } from '#test/support/counting-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { logMetadata } from '#test/support/log-events.ts';
-import { keysIn } from '#test/support/redis-commands.ts';
-import { type Asked, type Json, RunsApi } from '#test/support/runs-api.ts';
+import type { Json } from '#test/support/runs-api.ts';
 
-interface Hook {
-  readonly server: Server;
-  readonly port: number;
-  /** Answers for the next requests; then 204. */
-  readonly answers: ((response: ServerResponse) => void)[];
-  readonly received: { readonly headers: IncomingHttpHeaders; readonly body: string }[];
-}
+import {
+  hook,
+  api,
+  origin,
+  agentId,
+  key,
+  keyFor,
+  team,
+  handedOver,
+  framesAfter,
+  told,
+  roles,
+  follow,
+  useExternalTeam,
+} from './external-team.ts';
 
-async function startHook(): Promise<Hook> {
-  const answers: Hook['answers'] = [];
-  const received: Hook['received'] = [];
-  const server = createServer((request, response) => {
-    void text(request).then((body) => {
-      received.push({ headers: request.headers, body });
-      const answer = answers.shift();
-      if (answer === undefined) response.writeHead(204).end();
-      else answer(response);
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { server, port: (server.address() as AddressInfo).port, answers, received };
-}
-
-let hook: Hook;
-let api: RunsApi;
-let origin: string;
-let agentId: string;
-let key: string;
-
-const keyFor = async (id: string): Promise<string> => {
-  const body = { name: 'team', scopes: ['agent'], principal: { type: 'service', id } };
-  return (await api.call('POST', '/api/v1/keys', body)).json.key;
-};
-
-beforeAll(async () => {
-  hook = await startHook();
-  api = await RunsApi.start({ fetch: { allowHosts: [{ host: '127.0.0.1', port: hook.port }] } });
-  origin = await api.documents.api.listen();
-  agentId = (await api.newAgent({ name: 'Echo', runtime: 'external' })).id;
-  key = await keyFor(agentId);
-});
-afterAll(async () => {
-  await api?.stop();
-  hook?.server.close();
-  hook?.server.closeAllConnections();
-});
-
-const team = (method: 'GET' | 'POST', asked: Asked, what: string, body?: object, as = key) =>
-  api.call(method, `/api/v1/runs/${asked.runId}/${what}`, body, as);
-
-/** A run that a worker has handed over. */
-async function handedOver(text = 'Are you there?', options: Parameters<RunsApi['ask']>[1] = {}): Promise<Asked> {
-  const asked = await api.ask(text, { agentId, ...options });
-  await eventually(async () => expect(await api.types(asked.runId)).toContain('RunHandedOver'));
-  return asked;
-}
-
-/** Frames of the invocations of an agent after a sequence, as far as they are there. */
-async function framesAfter(sequence: number, count: number, id = agentId, as = key): Promise<Json[]> {
-  const abort = new AbortController();
-  const headers = { authorization: as, accept: 'text/event-stream', 'last-event-id': String(sequence) };
-  const url = `${origin}/api/v1/agents/${id}/invocations/events`;
-  const { body, status } = await fetch(url, { headers, signal: abort.signal });
-  expect(status).toBe(200);
-  let read = '';
-  const frames = () =>
-    read
-      .split('\n\n')
-      .slice(0, -1)
-      .flatMap((one) => [...one.matchAll(/^data: (.*)$/gm)].map(([, json = '']) => JSON.parse(json) as Json));
-  for await (const chunk of body!.pipeThrough(new TextDecoderStream())) {
-    read += chunk;
-    if (frames().length >= count) break;
-  }
-  abort.abort();
-  return frames();
-}
-
-/** What the inbox of the agent tells of the end of a run. */
-const told = (asked: Asked): Promise<Json> =>
-  eventually(async () => {
-    const events = (await api.documents.events(`inbox-${asked.agentId}`)).map(({ type, data }): Json => ({
-      type,
-      data,
-    }));
-    const ends = events.filter(({ type, data }) => type === 'InvocationEnded.v1' && data.runId === asked.runId);
-    expect(ends).toHaveLength(1);
-    const { status, reason } = ends[0].data;
-    return { status, reason };
-  });
-
-const roles = async (asked: Asked): Promise<string[]> =>
-  (await api.tree(asked)).map(({ content_role }) => content_role);
-
-/** Frames of a stream of events from now on, which grow as they arrive. */
-async function follow(path: string, as: string): Promise<{ readonly frames: Json[]; readonly stop: () => void }> {
-  const abort = new AbortController();
-  const headers = { authorization: as, accept: 'text/event-stream' };
-  const { body, status } = await fetch(`${origin}${path}`, { headers, signal: abort.signal });
-  expect(status).toBe(200);
-  const frames: Json[] = [];
-  const read = async (): Promise<void> => {
-    let text = '';
-    for await (const chunk of body!.pipeThrough(new TextDecoderStream())) {
-      text += chunk;
-      frames.splice(0, Infinity, ...[...text.matchAll(/^data: (.*)\n\n/gm)].map(([, json = '']) => JSON.parse(json)));
-    }
-  };
-  void read().catch(() => undefined);
-  return { frames, stop: () => abort.abort() };
-}
+useExternalTeam();
 
 describe('an external agent', () => {
   it('has an inbox with its own id, and followers of the one receive no frame of the other', async () => {
@@ -432,188 +332,6 @@ describe('the key of an external agent', () => {
       .json.key;
     const body = { name: 'b', scopes: ['agent'], principal: { type: 'service', id: agentId } };
     expect((await api.call('POST', '/api/v1/keys', body, admin)).json).toMatchObject({ code: 'missing_scope' });
-  });
-});
-
-describe('a webhook', () => {
-  it('gets invocations with a signature, until it accepts them', async () => {
-    const { id } = await api.newAgent({ name: 'Hooked', runtime: 'external' });
-    const url = `http://127.0.0.1:${hook.port}/hook`;
-    const { json } = await api.call('POST', `/api/v1/agents/${id}/webhook`, { url });
-    expect(json).toEqual({ url, secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{32}$/) });
-    const agent = await api.call('GET', `/api/v1/agents/${id}`);
-    expect(agent.json.webhook_url).toBe(url);
-    const log = JSON.stringify(await api.documents.events(`agent-${id}`));
-    for (const shown of [agent.bytes, log]) expect(shown).not.toContain(json.secret);
-
-    hook.answers.push((response) => response.writeHead(500).end());
-    const asked = await handedOver('Hello?', { agentId: id });
-    expect(hook.received).toHaveLength(2);
-    for (const { headers, body } of hook.received) {
-      const signed = `${asked.runId}.${String(headers['webhook-timestamp'])}.${body}`;
-      const secret = Buffer.from(json.secret.slice('whsec_'.length), 'base64');
-      const signature = createHmac('sha256', secret).update(signed).digest('base64');
-      expect(headers).toMatchObject({ 'webhook-id': asked.runId, 'webhook-signature': `v1,${signature}` });
-      expect(JSON.parse(body)).toMatchObject({ type: 'invocation.requested', data: { run_id: asked.runId } });
-    }
-
-    // The status counts, and not a body that is too large and never ends.
-    hook.answers.push((response) => response.writeHead(200, { 'content-length': 10 * 1024 * 1024 }).flushHeaders());
-    await handedOver('Hello?', { agentId: id });
-    expect(hook.received).toHaveLength(3);
-
-    const removed = await api.call('POST', `/api/v1/agents/${id}/webhook`, { url: null });
-    expect(removed.json).toEqual({ url: null, secret: null });
-    await handedOver('Hello?', { agentId: id });
-    expect(hook.received).toHaveLength(3);
-  });
-});
-
-describe('the webhook of an agent', () => {
-  const newHooked = async () => {
-    const { id } = await api.newAgent({ name: 'Hooked', runtime: 'external' });
-    const { json } = await api.call('POST', `/api/v1/agents/${id}/webhook`, { url: `http://127.0.0.1:${hook.port}/x` });
-    return { id, secret: Buffer.from(json.secret.slice('whsec_'.length), 'base64'), own: await keyFor(id) };
-  };
-  const receivedOf = ({ runId }: Asked) => hook.received.filter(({ body }) => body.includes(runId));
-
-  it('learns that a run need not be answered any longer, until it accepts that', async () => {
-    const { id, secret } = await newHooked();
-    const asked = await handedOver('Hello?', { agentId: id });
-    hook.answers.push((response) => response.writeHead(503).end());
-    await api.call('POST', `/api/v1/runs/${asked.runId}/cancel`);
-    await eventually(() => expect(receivedOf(asked)).toHaveLength(3));
-    for (const { headers, body } of receivedOf(asked).slice(1)) {
-      const signed = `${asked.runId}.ended.${String(headers['webhook-timestamp'])}.${body}`;
-      const signature = createHmac('sha256', secret).update(signed).digest('base64');
-      expect(headers).toMatchObject({ 'webhook-id': `${asked.runId}.ended`, 'webhook-signature': `v1,${signature}` });
-      expect(JSON.parse(body)).toMatchObject({
-        type: 'invocation.ended',
-        data: { run_id: asked.runId, agent_id: id, status: 'cancelled', reason: null },
-      });
-    }
-  });
-
-  it('is not told what its agent has done itself', async () => {
-    const { id, own } = await newHooked();
-    const [answered, failed] = [
-      await handedOver('Hello?', { agentId: id }),
-      await handedOver('Hello?', { agentId: id }),
-    ];
-    await team('POST', answered, 'response', { text: 'Yes.' }, own);
-    await team('POST', failed, 'failure', { message: 'no' }, own);
-    await Promise.all([told(answered), told(failed)]);
-    const last = await handedOver('Hello?', { agentId: id });
-    await api.call('POST', `/api/v1/runs/${last.runId}/cancel`);
-    await eventually(() => expect(receivedOf(last)).toHaveLength(2));
-    for (const asked of [answered, failed]) expect(receivedOf(asked)).toHaveLength(1);
-  });
-
-  it('that refuses an invocation eight times ends the run', async () => {
-    const { id } = await newHooked();
-    const { features } = api.documents.api;
-    const hurried = features.reactors.map((one) =>
-      one.name === 'external-runs' ? { ...one, limits: { ...one.limits, pauseMs: { first: 1, longest: 1 } } } : one,
-    );
-    const asked = await api.withoutWorker(async () => {
-      const context = { platform: api.platform, features, logChecked: Promise.resolve() };
-      const worker = await startReactors(context, hurried);
-      try {
-        for (let n = 0; n < 20; n += 1) hook.answers.push((response) => response.writeHead(500).end());
-        const one = await api.ask('Hello?', { agentId: id });
-        expect(await api.ended(one.runId)).toMatchObject({ status: 'failed', error: { reason: 'not_reached' } });
-        return one;
-      } finally {
-        hook.answers.length = 0;
-        await worker.stop();
-      }
-    });
-    expect(await told(asked)).toEqual({ status: 'failed', reason: 'not_reached' });
-    expect(receivedOf(asked)).toHaveLength(8);
-    expect(new Set(receivedOf(asked).map(({ headers }) => headers['webhook-id']))).toEqual(new Set([asked.runId]));
-  });
-});
-
-describe('the URL of a webhook', () => {
-  it.each([
-    ['a private address', 'http://10.0.0.1/hook'],
-    ['a private address in another form', 'http://0x7f.1/hook'],
-    ['a user name', 'https://user:secret@example.org/hook'],
-    ['a port that is refused', 'https://example.org:8443/hook'],
-    ['a fragment', 'https://example.org/hook#now'],
-  ])('is not taken with %s', async (_what, url) => {
-    const { id } = await api.newAgent({ name: 'Hooked', runtime: 'external' });
-    const refused = await api.call('POST', `/api/v1/agents/${id}/webhook`, { url });
-    expect([refused.status, refused.json.detail[0].loc]).toEqual([422, ['body', 'url']]);
-    expect((await api.call('GET', `/api/v1/agents/${id}`)).json.webhook_url).toBeNull();
-  });
-
-  it('is shown to administrators only', async () => {
-    const { id } = await api.newAgent({ name: 'Hooked', runtime: 'external' });
-    const url = `http://127.0.0.1:${hook.port}/hook?token=secret`;
-    await api.call('POST', `/api/v1/agents/${id}/webhook`, { url });
-    const scopes = ['read', 'write'];
-    const { key: writer } = (await api.call('POST', '/api/v1/keys', { name: 'writer', scopes, access: 'organization' }))
-      .json;
-    const shown = [
-      await api.call('GET', `/api/v1/agents/${id}`, undefined, writer),
-      await api.call('GET', '/api/v1/agents?name=Hooked', undefined, writer),
-      await api.call('PATCH', `/api/v1/agents/${id}`, { description: 'x' }, writer),
-    ];
-    for (const { status, bytes } of shown) expect([status, String(bytes).includes('token=')]).toEqual([200, false]);
-    const abort = new AbortController();
-    const headers = { authorization: api.documents.api.rootKey, accept: 'text/event-stream', 'last-event-id': '0' };
-    const frames = await fetch(`${origin}/api/v1/agents/${id}/events`, { headers, signal: abort.signal });
-    let read = '';
-    for await (const chunk of frames.body!.pipeThrough(new TextDecoderStream())) {
-      read += chunk;
-      if (read.includes('"description":"x"')) break;
-    }
-    abort.abort();
-    expect(read).not.toContain('token=');
-    expect((await api.call('GET', `/api/v1/agents/${id}`)).json.webhook_url).toBe(url);
-  });
-});
-
-describe('a webhook that answers', () => {
-  it('429 gets the pause that it asks for', async () => {
-    const { id } = await api.newAgent({ name: 'Hooked', runtime: 'external' });
-    await api.call('POST', `/api/v1/agents/${id}/webhook`, { url: `http://127.0.0.1:${hook.port}/hook` });
-    hook.answers.push((response) => response.writeHead(429, { 'retry-after': '4' }).end());
-    const { runId } = await handedOver('Hello?', { agentId: id });
-    const times = hook.received
-      .filter(({ body }) => body.includes(runId))
-      .map(({ body }) => Date.parse((JSON.parse(body) as Json).timestamp));
-    expect(times).toHaveLength(2);
-    expect(times[1]! - times[0]!).toBeGreaterThanOrEqual(4_000);
-  });
-
-  it('410 is removed, and the invocation stays in the inbox', async () => {
-    const { id } = await api.newAgent({ name: 'Hooked', runtime: 'external' });
-    await api.call('POST', `/api/v1/agents/${id}/webhook`, { url: `http://127.0.0.1:${hook.port}/hook` });
-    hook.answers.push((response) => response.writeHead(410).end());
-    const asked = await handedOver('Hello?', { agentId: id });
-    expect(hook.received.filter(({ body }) => body.includes(asked.runId))).toHaveLength(1);
-    const events = await api.documents.events(`agent-${id}`);
-    expect(events.at(-1)).toEqual({ type: 'AgentWebhookSet.v1', data: { webhook: null, isGone: true } });
-    expect((await api.call('GET', `/api/v1/agents/${id}`)).json.webhook_url).toBeNull();
-    const answered = await team('POST', asked, 'response', { text: 'Yes.' }, await keyFor(id));
-    expect(answered.status).toBe(200);
-  });
-});
-
-describe('the secret of a webhook', () => {
-  it('is not made up for a repeated request whose first answer was not stored', async () => {
-    const { id } = await api.newAgent({ name: 'Repeated', runtime: 'external' });
-    const url = `http://127.0.0.1:${hook.port}/hook`;
-    const set = async () =>
-      (await api.documents.call('POST', `/api/v1/agents/${id}/webhook`, { url }, { 'idempotency-key': id })).json;
-    expect(await set()).toEqual({ url, secret: expect.stringMatching(/^whsec_/) });
-    const { redis } = api.platform;
-    await redis.remove(await keysIn(redis, 'parley:idempotency:*:reply'));
-    expect(await set()).toEqual({ url, secret: null });
-    const events = await api.documents.events(`agent-${id}`);
-    expect(events.filter(({ type }) => type === 'AgentWebhookSet.v1')).toHaveLength(1);
   });
 });
 

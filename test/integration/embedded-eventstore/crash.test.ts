@@ -9,7 +9,7 @@ import { rounds, roundsTimeoutMs } from '#test/support/rounds.ts';
 import { type Acknowledged, appendUntilFailure, type LoadEvent, readBack, violations } from './acknowledged-writes.ts';
 import { startStoreProcess } from './event-store-process.ts';
 
-const ROUNDS = rounds(3);
+const ROUNDS = rounds(2);
 const STREAMS = Array.from({ length: 8 }, (_, i) => `load-${i}`);
 
 test(

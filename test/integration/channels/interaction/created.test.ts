@@ -176,7 +176,7 @@ describe('interactions created in a span of time', () => {
           const second = await list(filter, { size, offset: 0, after: first.last }, { asOf });
           expect(second.sequences).toEqual(wanted.slice(offset + size, offset + 2 * size));
         }),
-        { numRuns: rounds(100) },
+        { numRuns: rounds(40) },
       );
     },
     roundsTimeoutMs(120_000),

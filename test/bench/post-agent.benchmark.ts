@@ -4,11 +4,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Benchmark, Sample, Scale } from './benchmark.ts';
 import { type ChannelFixture, prepareChannels } from './channel-fixture.ts';
 import { cpuSecondsOf, type Parley } from './child-process.ts';
+import { warmUpInRounds } from './load/warm-up.ts';
 import { postToRunning } from './postgres.benchmark.ts';
 
 /** Below what both sides keep up with: otherwise the ratio would say how long their queues are. */
 const RATE = 200;
 const SETTLED_WITHIN_MS = 60_000;
+/** Opening sockets and reading metrics count as well, so few posts would make both sides more alike. */
+const LEAST_SECONDS = 8;
 
 const title = `processor time of a post, its frame and its decisions, ${RATE}/s: with an agent in the channel, and without`;
 
@@ -31,10 +34,13 @@ export const postAgentBenchmark: Benchmark = {
 };
 
 /** Counts from and to a moment at which no decision is due: neither those of the warm-up, nor too few of the posts. */
-async function postsAndDecisions(fixture: ChannelFixture, { seconds, warmUpSeconds }: Scale): Promise<Sample> {
+async function postsAndDecisions(fixture: ChannelFixture, { warmUpSeconds, ...scale }: Scale): Promise<Sample> {
+  const seconds = Math.max(scale.seconds, LEAST_SECONDS);
   const parley = await fixture.start();
   try {
-    await postToRunning(parley, fixture, RATE, { seconds: warmUpSeconds, warmUpSeconds: 0 });
+    await warmUpInRounds([parley.pid], () =>
+      postToRunning(parley, fixture, RATE, { seconds: warmUpSeconds, warmUpSeconds: 0 }),
+    );
     await settled(parley);
     const before = await cpuSecondsOf(parley.pid);
     const { figures, remarks } = await postToRunning(parley, fixture, RATE, { seconds, warmUpSeconds: 0 });

@@ -8,6 +8,7 @@ import { createApiKey } from '#libs/platform/http/index.ts';
 import type { Benchmark, Row, Sample } from './benchmark.ts';
 import { askOnce, cpuSecondsOf, startChild, startParley } from './child-process.ts';
 import type { StreamsResult, StreamsTask } from './load/streams.process.ts';
+import { warmUpInRounds } from './load/warm-up.ts';
 import type { StreamModelTask } from './sides/stream-model.process.ts';
 
 /** A model of ordinary speed: 50 tokens a second. */
@@ -20,7 +21,7 @@ interface Workload {
   readonly firstMs: number;
   readonly clients: number;
   readonly posts: number;
-  /** Posts of each of a few clients before the measurement, at once: loads and compiles what answers need. */
+  /** Posts of each client in a round of the warm-up, at once: they load and compile what answers need. */
   readonly warmUps: number;
   readonly isParallel: boolean;
   readonly tokens: number;
@@ -164,8 +165,7 @@ async function throughParley(port: number, workload: Workload, agent: object): P
 type Place = Pick<StreamsTask, 'origin' | 'headers' | 'clients'> & { readonly pid: number };
 
 async function warmedUp(place: Place, workload: Workload): Promise<Sample> {
-  const few = place.clients.slice(0, 4);
-  await load({ ...place, clients: few }, { ...workload, posts: workload.warmUps, isParallel: true });
+  await warmUpInRounds([place.pid], () => load(place, { ...workload, posts: workload.warmUps, isParallel: true }));
   return load(place, workload);
 }
 

@@ -19,14 +19,34 @@ export async function warmUp(pids: readonly number[], leastSeconds: number): Pro
   for (let before = await usedBy(pids); performance.now() < latest;) {
     await delay(WINDOW_MS);
     const now = await usedBy(pids);
-    // NaN where the system does not report it.
-    if (!(now.ofThreads - before.ofThreads > SETTLED * (now.all - before.all))) return;
+    if (isSettled(before, now)) return;
+    before = now;
+  }
+}
+
+/** As {@link warmUp}, for work in rounds, which begin and end with code of their own: repeats whole rounds. */
+export async function warmUpInRounds(pids: readonly number[], round: () => Promise<unknown>): Promise<void> {
+  const latest = performance.now() + MOST_SECONDS * 1000;
+  for (let before = await usedBy(pids); performance.now() < latest;) {
+    await round();
+    const now = await usedBy(pids);
+    if (isSettled(before, now)) return;
     before = now;
   }
 }
 
 /** Seconds of processor time. */
-async function usedBy(pids: readonly number[]): Promise<{ readonly ofThreads: number; readonly all: number }> {
+interface Used {
+  readonly ofThreads: number;
+  readonly all: number;
+}
+
+/** Also where the system does not report it: then both are NaN. */
+function isSettled(before: Used, now: Used): boolean {
+  return !(now.ofThreads - before.ofThreads > SETTLED * (now.all - before.all));
+}
+
+async function usedBy(pids: readonly number[]): Promise<Used> {
   const threads = await Promise.all(pids.map(secondsOfV8Threads));
   return { ofThreads: threads.reduce((sum, one) => sum + one, 0), all: await cpuSecondsOf(...pids) };
 }

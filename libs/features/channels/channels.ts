@@ -252,8 +252,8 @@ export class Channels {
 /** The commands of the channel itself, which decide on its part of the state. */
 function ofChannel(handler: ChannelHandler): SharedStream<ChannelState, ChannelEvent>['runner'] {
   return {
-    async handle(id, context, decide, lookups) {
-      return ownResult(await handler.handle(id, context, ({ channel }, at) => decide(channel, at), lookups));
+    async handle(id, context, decide) {
+      return ownResult(await handler.handle(id, context, ({ channel }, at) => decide(channel, at)));
     },
     isKnown: (id, revision, holds) => handler.isKnown(id, revision, ({ channel }) => holds(channel)),
   };

@@ -2,7 +2,7 @@ import type { Rejection } from '#libs/kernel/decider.ts';
 import { NO_EVENTS, type DomainEvent, type StreamRevision } from '#libs/kernel/event.ts';
 import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { FieldLookup, Lookup, Projection } from '#libs/platform/readmodel/index.ts';
+import type { FieldLookup, Projection } from '#libs/platform/readmodel/index.ts';
 import { emptyTip, streamName, type Tip, TipCache } from '#libs/platform/streams/index.ts';
 
 import { OrderedBatches } from './ordered-batches.ts';
@@ -11,7 +11,15 @@ import { CommandQueue } from './command-queue.ts';
 import { EntityStream } from './entity-stream.ts';
 import { LookupReader } from './lookup-reader.ts';
 import { Lookups } from './lookups.ts';
-import { decideBatch, matching, type CommandResult, type Decide, type Decided, type Waiting } from './decide-batch.ts';
+import {
+  decideBatch,
+  matching,
+  type CommandResult,
+  type Decide,
+  type Decided,
+  type NeededLookups,
+  type Waiting,
+} from './decide-batch.ts';
 import { untilSettled } from './until-settled.ts';
 import { eventsOfCommand, isRepeated, isUnknown, readRecentCommands, RecentCommands } from './repeated-command.ts';
 
@@ -87,7 +95,7 @@ export class CommandHandler<State, E extends DomainEvent> {
     id: EntityId,
     context: CommandContext,
     decide: Decide<State, E, R>,
-    lookups: readonly Lookup[] = [],
+    lookups: NeededLookups<State> = [],
   ): Promise<CommandResult<State, E, R>> {
     return new Promise((resolve, reject) => {
       // Per organization: the keys of look-ups name it, so one batch reads the keys of one organization.
@@ -253,9 +261,13 @@ export class CommandHandler<State, E extends DomainEvent> {
     return decideBatch(this.#projection, current, batch, lookups, ({ at }) => this.#stores.clock.corrected(at));
   }
 
-  #lookUp({ revision }: Tip<State>, batch: readonly Waiting<State, E>[], recent?: RecentCommands): Promise<Lookups> {
+  #lookUp(
+    { state, revision }: Tip<State>,
+    batch: readonly Waiting<State, E>[],
+    recent?: RecentCommands,
+  ): Promise<Lookups> {
     const [head] = batch;
-    const wanted = batch.flatMap(({ lookups }) => lookups);
+    const wanted = batch.flatMap(({ lookups }) => (typeof lookups === 'function' ? lookups(state) : lookups));
     if (wanted.length === 0 || head === undefined) return Promise.resolve(new Lookups());
     const { id, context } = head;
     const applying = () => this.#applied.pending(streamName(this.#projection.category, id));

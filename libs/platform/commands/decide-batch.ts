@@ -29,13 +29,15 @@ export type Decide<State, E extends DomainEvent, R extends Rejection> = (
   at: { readonly next: StreamRevision; readonly found: Found; readonly counted: Counted },
 ) => Decision<E, R>;
 
+/** Values that a decision needs besides the state: the same for all states, or for the state at the beginning of its batch. */
+export type NeededLookups<State> = readonly Lookup[] | ((state: State) => readonly Lookup[]);
+
 /** A command in a queue. */
 export interface Waiting<State, E extends DomainEvent> {
   readonly id: EntityId;
   readonly context: CommandContext;
   readonly decide: Decide<State, E, Rejection>;
-  /** Values that the decision needs besides the state. */
-  readonly lookups: readonly Lookup[];
+  readonly lookups: NeededLookups<State>;
   resolve(result: CommandResult<State, E, Rejection>): void;
   reject(error: unknown): void;
 }
@@ -81,7 +83,7 @@ export function decideBatch<State, E extends DomainEvent>(
   const events: StreamEvent<E>[] = [];
   let tip = start;
   let bytes = 0;
-  const lastWithLookups = batch.findLastIndex((waiting) => waiting.lookups.length > 0);
+  const lastWithLookups = batch.findLastIndex(({ lookups }) => typeof lookups === 'function' || lookups.length > 0);
   for (const [index, waiting] of batch.entries()) {
     const before = tip;
     try {

@@ -137,13 +137,23 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
   }
 
   /**
-   * The state at the end of the stream, or as of `seenRevision` of the context or later; `decide` may change it first, and
-   * refuses nothing.
+   * The state at the end of the stream, or as of `seenRevision` of the context or later, which this process may know without a
+   * read; `decide` may change it first, and refuses nothing.
    */
-  async current(
+  async current(context: CommandContext, id: EntityId, decide?: (state: State) => Decision<E, never>): Promise<State> {
+    let known: { readonly state: State } | undefined;
+    const { seenRevision } = context;
+    if (decide === undefined && seenRevision !== undefined) {
+      this.isKnown(id, seenRevision, (state) => (known ??= { state }) !== undefined);
+    }
+    if (known !== undefined) return known.state;
+    return this.#decidedOn(context, id, decide ?? (() => accept()));
+  }
+
+  async #decidedOn(
     context: CommandContext,
     id: EntityId,
-    decide: (state: State) => Decision<E, never> = () => accept(),
+    decide: (state: State) => Decision<E, never>,
   ): Promise<State> {
     const result = await this.#runner.handle<never>(id, { ...this.#within(context, id), ifMatch: undefined }, decide);
     if (!result.ok) throw new TypeError('a command that refuses nothing was refused');

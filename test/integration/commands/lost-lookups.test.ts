@@ -47,7 +47,7 @@ afterAll(() => test.stop());
 
 const context = (change: Partial<CommandContext> = {}): CommandContext => serviceCommand(organizationId, change);
 
-const post = (spanId: string) =>
+const post = (spanId: string, complete = true) =>
   features.channels.interactions.post(
     context(),
     channelId,
@@ -55,7 +55,7 @@ const post = (spanId: string) =>
       participant: { type: 'system' },
       content: [],
       contentRole: 'channel_notification',
-      complete: true,
+      complete,
       metadata: null,
       invocationConfig: null,
       turnId: null,
@@ -76,6 +76,18 @@ it('a command fails, and writes nothing, when its lookups cannot be answered', a
   await expect(post('taken')).rejects.toMatchObject({ code: 'not_caught_up' });
   readModel.timesEmptied = 0;
   expect(await post('taken')).toEqual({ ok: false, rejection: { reason: 'span_taken' } });
+});
+
+it('Parley completes what this process knows as incomplete without a look-up', async () => {
+  const posted = await post('open', false);
+  if (!posted.ok) throw new Error('the post was refused');
+  readModel.timesEmptied = Infinity;
+  const { interactions } = features.channels;
+  const text = [{ type: 'text', text: 'done' }];
+  expect(await interactions.complete(context(), posted.ref, text, 'operator')).toMatchObject({ ok: true });
+  readModel.timesEmptied = 0;
+  const again = await interactions.complete(context(), posted.ref, text, 'operator');
+  expect(again).toEqual({ ok: false, rejection: { reason: 'complete_already' } });
 });
 
 it("a command on another organization's channel does not read through that channel's events", async () => {

@@ -35,7 +35,7 @@ export function externalRuns(answering: Pick<Answering, 'agents' | 'channels' | 
     on: ['RunClaimed.v1'],
     process: runEntity.projection,
     startRevision: (run) => run?.stepRevision ?? null,
-    hasEnded: ({ type, data }) => type === 'RunClaimed.v1' && data.model.kind !== EXTERNAL,
+    isIrrelevant: ({ data }) => (data as { model?: { kind?: unknown } } | null)?.model?.kind !== EXTERNAL,
     isEnded: (run) => run !== null && (hasEnded(run) || !isAtAgent(run)),
     async handle(_event, { state: run, commandContext, signal }) {
       if (run === null) return [];

@@ -53,7 +53,7 @@ export async function runModelStep(
   const call = callOfModel({ ...input, agent: one.agent, run, maxTokens });
   const about = { kind: model.kind, name: call.model ?? model.name };
   const answer = new AnswerOfStep({ ...one, run }, about, { step, isLast: !mayCallTools });
-  if (beginnings.isText(call, model)) answer.begin();
+  answer.begin(beginnings.isText(call, model));
   const at = { stream: streamName(RUN, run.id), revision: run.changedRevision };
   try {
     return await unlessOvertaken(store, at, one.process.signal, (signal) =>
@@ -118,6 +118,7 @@ class AnswerOfStep {
   #text = '';
   #reasoning = '';
   #isReasoningShown = false;
+  #receipt: Promise<void> | null = null;
   /** Null before the response is posted. */
   #posting: Promise<void> | null = null;
   /** Null also if the channel takes no incomplete interaction, or shows nothing of the run. */
@@ -145,10 +146,15 @@ class AnswerOfStep {
     return this.#room <= 0;
   }
 
-  /** Posts the response before the model has written anything. What fails then is thrown with its first text. */
-  begin(): void {
-    this.#posting = this.#postResponse();
-    this.#posting.catch(() => undefined);
+  /**
+   * The first step records the receipt of the message, and a step that is expected to begin with text posts the response
+   * before the model has written anything: both in one append. What fails then is thrown with the text or the end of the answer.
+   */
+  begin(isText: boolean): void {
+    if (this.#step === 1) this.#receipt = this.#one.channel.recordReceipt();
+    if (isText) this.#posting = this.#postResponse();
+    this.#receipt?.catch(() => undefined);
+    this.#posting?.catch(() => undefined);
   }
 
   async add(part: TextPart | CallPart | Restart): Promise<void> {
@@ -189,8 +195,9 @@ class AnswerOfStep {
     return { type: 'ModelStepFinished.v1', data: { ...said, usage: { ...usage }, cost, ...about } };
   }
 
-  /** Waits until subscribers have all that the model has written. */
+  /** Waits until subscribers have all that the model has written, and the receipt of the message. */
   async settled(): Promise<void> {
+    await this.#receipt;
     await this.#posting;
     await this.#draft?.settled();
   }

@@ -16,11 +16,12 @@ type NoFacets = Record<never, never>;
 
 export const runLaneEntity = entity<RunLaneState, RunLaneEvent, NoFacets>({
   category: RUN_LANE,
-  version: 2,
+  version: 3,
   codec: runLaneCodec,
   fold: runLaneFold,
   resource: ({ id }) => ({ id }),
   facets: () => ({}),
+  isListed: false,
 });
 
 /** The lanes of runs. All methods throw the faults of commands, and may be repeated. */

@@ -71,16 +71,19 @@ export async function saidTo(queries: ConversationQueries, run: Run): Promise<Sa
     return [{ role: 'user', text: ofAgent(question.askedBy.agentName, question.question), content }];
   }
   const ref = parseInteractionId(run.messageId);
-  const asked = await answeredMessage(queries, run);
-  if (ref === null || asked === null) return null;
-  const before = await queries.list(
+  if (ref?.channelId !== channelId) return null;
+  // With the message itself, which the page has unless the read model lags behind.
+  const page = await queries.list(
     organizationId,
     channelId,
-    { order: 'desc', beforeSequence: ref.sequence, includeIncomplete: false, includeToolCallUpdates: false },
-    { size: MAX_BEFORE, offset: 0, after: null },
+    { order: 'desc', beforeSequence: ref.sequence + 1, includeIncomplete: false, includeToolCallUpdates: false },
+    { size: MAX_BEFORE + 1, offset: 0, after: null },
     null,
   );
-  const items = (before?.items ?? []).toReversed().map(interactionOf);
+  const items = (page?.items ?? []).toReversed().map(interactionOf);
+  const isRead = items.at(-1)?.sequence === ref.sequence;
+  const asked = (isRead ? items.pop() : await answeredMessage(queries, run)) ?? null;
+  if (asked === null) return null;
   const late = run.lane === null ? [] : await lateAnswers(queries, run, ref.sequence);
   const earlier = withAnswers(items, late).flatMap((one) => saidIn(one, agentId) ?? []);
   return [...earlier, messageOfOther(asked)];

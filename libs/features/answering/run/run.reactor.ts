@@ -88,7 +88,8 @@ async function begin({ run, agent, process, channel }: StepOfRun, answering: Ans
   const isExternal = agent.runtime === EXTERNAL;
   const refused = isExternal ? null : await enterLane(run, process.commandContext, answering);
   if (refused !== null) return [refused];
-  await channel.recordReceipt();
+  // With a model, the receipt goes with the first post of the answer.
+  if (isExternal) await channel.recordReceipt();
   const { kind, name } = isExternal ? { kind: EXTERNAL, name: agent.name } : (answering.model ?? extractiveModel);
   const claimed: RunEvent = { type: 'RunClaimed.v1', data: { agentName: agent.name, model: { kind, name } } };
   // A model may be asked again: that its step has started needs no append of its own.

@@ -252,15 +252,22 @@ export class InteractionCommands {
     const { organizationId } = context;
     const listed = { key: channelKeys(organizationId, channelId).index('all'), score: sequence };
     let before: OpenInteraction | null = null;
+    let wasOpen = false;
+    const unlessOpen = ({ interactions }: ChannelStream) => {
+      // An incomplete interaction exists, also if a command of the same batch completes it first.
+      wasOpen = interactions.open[sequence] !== undefined;
+      return wasOpen ? [] : [listed];
+    };
     const result = await this.#handler.handle(
       channelId,
       context,
       (state, { counted }) => {
         before = state.interactions.open[sequence] ?? null;
-        const exists = counted(listed) > 0;
+        const exists = wasOpen || counted(listed) > 0;
         return decide(state, { organizationId, sequence, exists, isSender: (sender) => mayWriteAs(writer, sender) });
       },
-      [listed],
+      // The answers to others have annotations of Redis: without it, their commands fail before anything is written.
+      writer === 'operator' ? unlessOpen : [listed],
     );
     if (!result.ok) return result;
     const owner = { organizationId, channelId };

@@ -74,6 +74,18 @@ describe('a response that nothing is expected to precede', () => {
     post.mockRestore();
   });
 
+  it('is appended together with the receipt of the message', async () => {
+    const agentId = await newAgent();
+    const append = vi.spyOn(api.documents.api.stores.platform.store, 'append');
+    const { asked, release } = await askShown(agentId, says({ text: ['At nine.'] }));
+    const appended = append.mock.calls.filter(([stream]) => stream === `channel-${asked.channelId}`);
+    const types = appended.map(([, , events]) => events.map(({ type }) => type));
+    expect(types).toContainEqual(['ReadReceiptRecorded.v1', 'InteractionPosted.v1']);
+    append.mockRestore();
+    release();
+    await api.ended(asked.runId);
+  });
+
   it('fails with the run, and is not posted early again until the model has answered', async () => {
     const agentId = await newAgent();
     const { asked, release } = await askShown(agentId, refuses(400));

@@ -14,7 +14,6 @@ import { connectRedis, type RedisClient, waitForRedis } from '#libs/platform/red
 import { partitionCheckpointWriter } from '#services/projector/checkpoint-writers.ts';
 import { nodeWith } from '#test/support/redis-commands.ts';
 import { type EmptyRedis, startEmptyRedis } from '#test/support/redis.ts';
-import { rounds, roundsTimeoutMs } from '#test/support/rounds.ts';
 
 let server: EmptyRedis;
 let redis: Redis;
@@ -83,11 +82,9 @@ const steps = fc.array(
   { minLength: 20, maxLength: 60 },
 );
 
-describe('the checkpoint of projectors that divide the log', { timeout: roundsTimeoutMs(120_000) }, () => {
+describe('the checkpoint of projectors that divide the log', { timeout: 120_000 }, () => {
   it('is never ahead of the applied events, nor is that of a partition, whichever member saves and however late', async () => {
-    const { failed, counterexample, errorInstance } = await fc.check(fc.asyncProperty(steps, play), {
-      numRuns: rounds(30),
-    });
+    const { failed, counterexample, errorInstance } = await fc.check(fc.asyncProperty(steps, play), { numRuns: 60 });
     expect({ failed, counterexample, errorInstance }).toEqual({
       failed: false,
       counterexample: null,

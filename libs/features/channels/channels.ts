@@ -39,6 +39,7 @@ import {
 import { Drafts } from './interaction/drafts.ts';
 import { InteractionCommands } from './interaction/interaction.commands.ts';
 import { type InteractionRef, parseInteractionId } from './interaction/interaction.id.ts';
+import { PastPosts } from './interaction/past-posts.ts';
 import { MessageCommands } from './interaction/message.commands.ts';
 import { type ChannelStream, decideArchive } from './interaction/interaction.ts';
 import { InteractionQueries } from './interaction/reads/queries.ts';
@@ -61,6 +62,7 @@ export class Channels {
   readonly directories: Directories;
   readonly entities: Entities<ChannelState, ChannelEvent, Facets>;
   readonly interactions: InteractionCommands;
+  readonly past: PastPosts;
   /** Reads of interactions. */
   readonly queries: InteractionQueries;
   readonly messages: MessageCommands;
@@ -88,6 +90,7 @@ export class Channels {
     this.queries = new InteractionQueries(core, this.annotations, updates);
     this.typing = new Typing(core);
     this.interactions = new InteractionCommands(this.#handler, { queries: this.queries, updates });
+    this.past = new PastPosts(this.#handler);
     this.messages = new MessageCommands(this.#handler, this.queries);
     this.reactions = new ReactionCommands(this.#handler);
     this.drafts = new Drafts(core);

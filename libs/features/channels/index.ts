@@ -18,7 +18,6 @@ export { createChannelBody, type CreateChannelBody } from './channel/channel.sch
 export type { ChannelCreated, ChannelEvent, ChannelState } from './channel/channel.ts';
 export { Channels } from './channels.ts';
 export type { Drafts } from './interaction/drafts.ts';
-export type { PostResult } from './interaction/interaction.commands.ts';
 export {
   type FinalDetails,
   interactionCodec,
@@ -28,6 +27,8 @@ export {
 export { interactionRoutes } from './interaction/interaction.http.ts';
 export { interactionId, type InteractionRef, parseInteractionId } from './interaction/interaction.id.ts';
 export { interactionToPost } from './interaction/interaction.requests.ts';
+export type { PostResult } from './interaction/interaction.commands.ts';
+export type { PastPost, PastPostResult } from './interaction/past-posts.ts';
 export { interactionSchema, type PostInteractionBody, postInteractionBody } from './interaction/interaction.schemas.ts';
 export type { InteractionQueries } from './interaction/reads/queries.ts';
 export { interactionOf, type StoredInteraction } from './interaction/reads/resource.ts';

@@ -28,6 +28,8 @@ export interface CommandContext {
   readonly actor: Actor;
   /** The actor sees only channels in which it takes part, and administers those that it owns. Default: false. */
   readonly isMember?: boolean | undefined;
+  /** Subscribers get no frames of its events, which happened long ago: they read them from the log. Default: false. */
+  readonly isPast?: boolean | undefined;
   /** When the command arrived. Its events have this time, or that of the last event of the stream if that is later. */
   readonly at: Timestamp;
   /** Default: `commandId`. */

@@ -57,6 +57,8 @@ export interface Decided<State, E extends DomainEvent> {
   /** Of the events as JSON. */
   readonly bytes: number;
   readonly after: Tip<State>;
+  /** Whether all events are of commands with {@link CommandContext.isPast}. */
+  readonly isPast: boolean;
   /** Commands that did not fit into one append. */
   readonly rest: readonly Waiting<State, E>[];
 }
@@ -83,6 +85,7 @@ export function decideBatch<State, E extends DomainEvent>(
   const events: StreamEvent<E>[] = [];
   let tip = start;
   let bytes = 0;
+  let isPast = true;
   const lastWithLookups = batch.findLastIndex(({ lookups }) => typeof lookups === 'function' || lookups.length > 0);
   for (const [index, waiting] of batch.entries()) {
     const before = tip;
@@ -100,9 +103,10 @@ export function decideBatch<State, E extends DomainEvent>(
       });
       const ownBytes = own.reduce((sum, event) => sum + bytesOf(event), 0);
       if (index > 0 && own.length > 0 && bytes + ownBytes > MAX_BATCH_BYTES) {
-        return { answers, events, bytes, after: before, rest: batch.slice(index) };
+        return { answers, events, bytes, isPast, after: before, rest: batch.slice(index) };
       }
       bytes += ownBytes;
+      if (own.length > 0) isPast &&= waiting.context.isPast === true;
       events.push(...own);
       const after = {
         state: foldEvents(projection.fold, before.state, own),
@@ -123,7 +127,7 @@ export function decideBatch<State, E extends DomainEvent>(
       answers.push(afterApply(() => waiting.reject(error)));
     }
   }
-  return { answers, events, bytes, after: tip, rest: [] };
+  return { answers, events, bytes, isPast, after: tip, rest: [] };
 }
 
 function answerOf<State, E extends DomainEvent>(

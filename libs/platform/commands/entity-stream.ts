@@ -1,6 +1,6 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
 
-import type { DomainEvent, StreamEvent } from '#libs/kernel/event.ts';
+import type { DomainEvent } from '#libs/kernel/event.ts';
 import { StreamGone } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
@@ -14,6 +14,7 @@ import {
 import { appendExactly, emptyTip, foldTail, streamName, type Tip } from '#libs/platform/streams/index.ts';
 
 import type { CommandHandlerOptions, CommandStores } from './command-context.ts';
+import type { Decided } from './decide-batch.ts';
 import type { RecentCommands } from './repeated-command.ts';
 
 /**
@@ -69,7 +70,7 @@ export class EntityStream<State, E extends DomainEvent> {
   async append(
     id: EntityId,
     before: Tip<State>,
-    { events, after }: { readonly events: readonly StreamEvent<E>[]; readonly after: Tip<State> },
+    { events, after, isPast }: Pick<Decided<State, E>, 'events' | 'after' | 'isPast'>,
   ): Promise<(() => Promise<void>) | null> {
     const [first, ...later] = events;
     if (first === undefined) return async () => undefined;
@@ -80,6 +81,7 @@ export class EntityStream<State, E extends DomainEvent> {
       before: before.state,
       after: after.state,
       events: [first, ...later],
+      isPast,
     };
     const stream = streamName(this.#projection.category, id);
     const [isAppended, write] = await Promise.all([

@@ -1,4 +1,4 @@
-import type { StreamRevision } from '#libs/kernel/event.ts';
+import { NO_EVENTS, type StreamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { entityKeys, type FieldLookup, type Lookup, type ReadModelName } from '#libs/platform/readmodel/index.ts';
@@ -63,7 +63,13 @@ export class LookupReader {
   /** @returns undefined if the read model is behind, and may have changed meanwhile */
   async #valuesAt({ organizationId, id }: Entity, wanted: readonly Lookup[], { revision, applying }: KnownOfStream) {
     const { readModel, projector } = this.#stores;
-    const found = await readModel.lookUp(entityKeys(this.#projection, organizationId, id).revision, wanted);
+    const { revision: revisionKey } = entityKeys(this.#projection, organizationId, id);
+    if (revision === NO_EVENTS) {
+      // Without events, there is nothing to be found. As for any look-up, the command fails while Redis does not answer.
+      await readModel.lookUp(revisionKey, []);
+      return wanted.map(() => null);
+    }
+    const found = await readModel.lookUp(revisionKey, wanted);
     if (found.revision >= revision) return found.values;
     const pending = applying();
     if (pending !== undefined) return pending.then(() => undefined);

@@ -12,7 +12,13 @@ import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts
 import { streamName, TipCache } from '#libs/platform/streams/index.ts';
 
 import { type ApplyMoment, OwnApplies } from './own-applies.ts';
-import { type ProjectedRun, type Projection, projectRun, publicationOfAppended } from './projection.ts';
+import {
+  type ProjectedRun,
+  type Projection,
+  projectRun,
+  publicationOfAppended,
+  publicationOfStored,
+} from './projection.ts';
 import { entityKeys, type EntityKeys, type EntityRef, type ReadModelName } from './read-model.keys.ts';
 import type { EntityWrite, ReadModel } from './read-model.ts';
 import type { Snapshot } from './snapshot.ts';
@@ -28,6 +34,8 @@ const FOLDED_BYTES = withinMemory(48 * 1024 * 1024);
 /** Appended events of one entity, with the state before and after them. */
 export interface AppendedRun<State, E extends DomainEvent> extends ProjectedRun<State, E> {
   readonly events: readonly [StreamEvent<E>, ...StreamEvent<E>[]];
+  /** Subscribers get a head notice instead of frames. Default: false. */
+  readonly isPast?: boolean;
 }
 
 /**
@@ -286,7 +294,8 @@ export function writeOfAppended<State, E extends DomainEvent>(
     first: run.events[0].revision,
     last,
     ...projectRun(projection, run, keys),
-    publication: publicationOfAppended(projection, run, last),
+    publication:
+      run.isPast === true ? publicationOfStored(projection, run, last) : publicationOfAppended(projection, run, last),
   };
 }
 

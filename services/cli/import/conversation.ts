@@ -265,8 +265,8 @@ export class TurnTree {
     const at = sourceTime(time);
     const all = withSourceFields({ ...marks, ...(at !== null && { source_time: at }) }, metadata, this.leftOut);
     const checked = checkedMessage({ ...body, metadata: Object.keys(all).length === 0 ? null : all });
-    const startsTurn = checked.content_role === 'user_message' && parentKey !== null;
-    this.messages.push({ place: this.#place, key, parentKey, body: checked, ...(startsTurn && { startsTurn }) });
+    const startsTurn = checked.body.content_role === 'user_message' && parentKey !== null;
+    this.messages.push({ place: this.#place, key, parentKey, ...checked, ...(startsTurn && { startsTurn }) });
     return key;
   }
 

@@ -6,12 +6,13 @@ import {
   interactionId,
   interactionOf,
   interactionToPost,
-  type PostResult,
+  type PastPost,
+  type PastPostResult,
 } from '#libs/features/channels/index.ts';
 
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
-import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
+import { derivedId, type EntityId, newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 
 import type { ChannelDraft, ImportJob, MessageDraft, Problem, ThreadDraft } from './import.model.ts';
@@ -32,13 +33,19 @@ export interface Posted {
 
 /** Namespace of the derived ids. */
 const NAMESPACE = 'f1d3a6f0-6f57-5d0c-9d39-0b6f0c1a7a52';
-/** Concurrent posts of one channel; they are appended as one batch. */
-const WINDOW = 100;
+/** Messages of one append, and their JSON in bytes. An append is limited to 1 MiB, with 1 KiB or so beside each message. */
+const WINDOW = 200;
+const WINDOW_BYTES = 400_000;
 
 export class ImportTarget {
   readonly #parts: ImportParts;
   readonly #retry: StoreRetry;
   readonly #known = new Set<EntityId>();
+  /**
+   * Whether the channel that was imported last was new. Then the next ones are expected to be new, too, and are read only
+   * if the append shows that they exist.
+   */
+  #expectsNew = false;
   /** Sequences of the messages that threads are about, by channel and span. */
   readonly #origins = new Map<string, ChannelSequence>();
 
@@ -82,7 +89,8 @@ export class ImportTarget {
         if (result.ok) counts.imported += 1;
         else if (isThere) counts.already += 1;
         else counts.bad.push({ ...message.place, reason: `refused: ${result.rejection.reason}` });
-        if (isThere) counts.bad.push(...(await this.#complete(channelId, message, result)));
+        const isWhole = message.startsThread !== true && (message.reactions ?? []).length === 0;
+        if (isThere && !isWhole) counts.bad.push(...(await this.#complete(channelId, message, result)));
       }
     }
     return counts;
@@ -128,13 +136,12 @@ export class ImportTarget {
     };
   }
 
-  /** Adds the reactions of a message that was posted. */
-  async #complete(channelId: EntityId, message: MessageDraft, result: PostResult): Promise<Problem[]> {
+  /** Adds the reactions of a message that was posted, and notes the message if a thread is about it. */
+  async #complete(channelId: EntityId, message: MessageDraft, result: PastPostResult): Promise<Problem[]> {
     const { key, place, body, reactions = [], startsThread } = message;
-    if (reactions.length === 0 && startsThread !== true) return [];
     const spanId = message.keepsIds ? key : derivedId(channelId, key);
     const sequence = result.ok
-      ? result.ref.sequence
+      ? result.sequence
       : await this.#sequenceOf(channelId, spanId, body.interaction_id ?? null);
     if (sequence === null) return [{ ...place, reason: 'its reactions are left out: the message was not found' }];
     // Read models may lag behind, so threads that follow find their message here.
@@ -175,8 +182,7 @@ export class ImportTarget {
   }
 
   /**
-   * Posts in the order of the window. Replies whose parent is missing in the source follow it, as roots.
-   * A fault rejects all waiting posts together, so a retry keeps the order.
+   * Posts in the order of the window. Replies whose parent is missing in the source are posted as roots.
    *
    * @param created the channel, if it is to be created first
    */
@@ -185,53 +191,39 @@ export class ImportTarget {
     window: readonly MessageDraft[],
     { names }: ChannelDraft,
     created: NewChannel | null,
-  ): Promise<{ readonly refusal: string | null; readonly results: readonly PostResult[] }> {
-    const results: PostResult[] = [];
-    const prepared = await this.#retry.run(() =>
-      Promise.all(window.map((message) => this.#prepare(channelId, message, names))),
+  ): Promise<{ readonly refusal: string | null; readonly results: readonly PastPostResult[] }> {
+    const { channels } = this.#parts;
+    const posts = await this.#retry.run(() =>
+      Promise.all(window.map((message) => this.#postOf(channelId, message, names))),
     );
-    const [creation, all] = await this.#retry.run(() => {
-      const creating = created && this.#parts.channels.create(this.#context(channelId), created);
-      const posting = prepared.map(({ context, interaction }) => this.#send(context, channelId, interaction));
-      return Promise.all([creating, Promise.all(posting)]);
-    });
+    const [creation, results] = await this.#retry.run(() =>
+      Promise.all([
+        created && channels.create({ ...this.#context(newId()), isPast: true, isNew: this.#expectsNew }, created),
+        channels.past.post(this.#context(newId()), channelId, posts),
+      ]),
+    );
     const refusal = creation && this.#refusalOf(channelId, creation);
-    if (refusal !== null) return { refusal, results };
-    for (const [index, result] of all.entries()) {
-      const message = window[index];
-      const own = prepared[index];
-      const orphan = !result.ok && result.rejection.reason === 'parent_not_found' && message?.parentMayBeMissing;
-      if (!orphan || own === undefined) results.push(result);
-      else {
-        const root = { ...own.interaction, parentSpanId: null };
-        results.push(await this.#retry.run(() => this.#send(own.context, channelId, root)));
-      }
-    }
-    return { refusal, results };
+    if (created !== null) this.#expectsNew = results.every(({ ok }) => ok);
+    return refusal === null ? { refusal, results } : { refusal, results: [] };
   }
 
-  #send(context: CommandContext, channelId: EntityId, interaction: Prepared['interaction']): Promise<PostResult> {
-    const options = { spanIsNew: false, isPast: true };
-    return this.#parts.channels.interactions.post(context, channelId, interaction, options);
-  }
-
-  async #prepare(channelId: EntityId, message: MessageDraft, names: ChannelDraft['names']): Promise<Prepared> {
-    const { key, parentKey, keepsIds, startsTurn, body } = message;
+  async #postOf(channelId: EntityId, message: MessageDraft, names: ChannelDraft['names']): Promise<PastPost> {
+    const { key, parentKey, keepsIds, startsTurn, body, parentMayBeMissing } = message;
     const spanOf = (name: string): string => (keepsIds ? name : derivedId(channelId, name));
-    const context = this.#context(derivedId(channelId, `post ${key}`));
+    const spanId = spanOf(key);
     const participant = body.participant && (await this.#sender(body.participant, message.senderName, names));
     const named = {
       ...body,
       ...(participant && { participant }),
-      span_id: spanOf(key),
-      ...(startsTurn && { interaction_id: spanOf(key) }),
+      span_id: spanId,
+      ...(startsTurn && { interaction_id: spanId }),
       parent_span_id: parentKey === null ? null : spanOf(parentKey),
     };
-    const { interaction } = await interactionToPost(context, named, {
+    const { interaction } = await interactionToPost(this.#context(channelId), named, {
       directories: this.#parts,
       writer: 'operator',
     });
-    return { context, interaction };
+    return { interaction, parentMayBeMissing };
   }
 
   /** Senders that are agents need not be registered: they keep their type, and get their name. */
@@ -284,12 +276,16 @@ type Unknown =
 type NewChannel = Parameters<Channels['create']>[1];
 type ChannelResult = Awaited<ReturnType<Channels['create']>>;
 
-interface Prepared {
-  readonly context: CommandContext;
-  readonly interaction: Parameters<Channels['interactions']['post']>[2];
-}
-
-/** Messages that are sent together are decided together, in order, and appended as one batch if it fits. */
+/** Messages that are posted together, as one append. */
 function* windowsOf(messages: readonly MessageDraft[]): Generator<readonly MessageDraft[]> {
-  for (let at = 0; at < messages.length; at += WINDOW) yield messages.slice(at, at + WINDOW);
+  let first = 0;
+  let bytes = 0;
+  for (const [index, message] of messages.entries()) {
+    bytes += message.bytes;
+    if (index === first || (index - first < WINDOW && bytes <= WINDOW_BYTES)) continue;
+    yield messages.slice(first, index);
+    first = index;
+    ({ bytes } = message);
+  }
+  if (first < messages.length) yield messages.slice(first);
 }

@@ -50,6 +50,8 @@ export interface MessageDraft {
   /** Keeps the span and turn ids of the source, which are ids of Parley already. */
   readonly keepsIds?: boolean;
   readonly body: PostInteractionBody;
+  /** Of the body as JSON. */
+  readonly bytes: number;
   /** The name of a sender that is a user or an agent, for organizations that do not have it. */
   readonly senderName?: string | undefined;
   readonly reactions?: readonly ReactionDraft[] | undefined;
@@ -114,16 +116,17 @@ export function parsedBy<T>(schema: z.ZodType<T>, value: unknown, root = 'it', p
 }
 
 /** @throws BadInput with the first problem */
-export function checkedMessage(input: unknown): PostInteractionBody {
-  const message = parsedBy(postInteractionBody, input, '');
-  const { content_role: role, content } = message;
+export function checkedMessage(input: unknown): Pick<MessageDraft, 'body' | 'bytes'> {
+  const body = parsedBy(postInteractionBody, input, '');
+  const { content_role: role, content } = body;
   if (role === 'tool_call_update' || content.some(({ type }) => type === 'tool_call_update')) {
     throw new BadInput('tool-call updates are not kept');
   }
-  if (Buffer.byteLength(JSON.stringify(message)) > MAX_MESSAGE_BYTES) {
+  const bytes = Buffer.byteLength(JSON.stringify(body));
+  if (bytes > MAX_MESSAGE_BYTES) {
     throw new BadInput(`a message of more than ${MAX_MESSAGE_BYTES / 1024} KiB`);
   }
-  return message;
+  return { body, bytes };
 }
 
 const map = jsonMap();

@@ -97,13 +97,13 @@ function interactionOf(source: Record<string, unknown>, place: Place): ParleyLin
   const marks = source['complete'] === false ? { source_complete: false } : {};
   const noted = { source_time: createdAt, ...marks, ...asObject(source['metadata']) };
   // Metadata at its size limit has no room for `source_time`.
-  const body = checkedMessage({ ...source, complete: true, ...(fitsAsMap(noted) && { metadata: noted }) });
+  const checked = checkedMessage({ ...source, complete: true, ...(fitsAsMap(noted) && { metadata: noted }) });
   const parentKey = typeof parentSpanId === 'string' ? parentSpanId : null;
   const { sender_name: senderName, reactions, starts_thread: startsThread } = about;
   return {
     kind: 'interaction',
     channelKey: channelKey(channelId),
-    message: { place, key: spanId, parentKey, keepsIds: true, body, senderName, reactions, startsThread },
+    message: { place, key: spanId, parentKey, keepsIds: true, ...checked, senderName, reactions, startsThread },
   };
 }
 

@@ -169,7 +169,7 @@ export function parseSlackMessage(input: unknown, people: SlackPeople, place: Pl
   const replyTo = one.thread_ts && one.thread_ts !== one.ts ? one.thread_ts : null;
   const leftOut = lost === null ? [] : timesOf(lost);
   const others = Object.fromEntries(Object.entries(one).filter(([name]) => !KNOWN.has(name)));
-  const body = checkedMessage({
+  const checked = checkedMessage({
     ...senderOf(one, people),
     content,
     metadata: withSourceFields(metadataOf(one), others, leftOut),
@@ -179,7 +179,13 @@ export function parseSlackMessage(input: unknown, people: SlackPeople, place: Pl
     kind: 'message',
     leftOut,
     lost,
-    message: { place, key: `ts ${one.ts}`, parentKey: replyTo && `ts ${replyTo}`, parentMayBeMissing: true, body },
+    message: {
+      place,
+      key: `ts ${one.ts}`,
+      parentKey: replyTo && `ts ${replyTo}`,
+      parentMayBeMissing: true,
+      ...checked,
+    },
   };
 }
 

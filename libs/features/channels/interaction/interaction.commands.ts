@@ -95,14 +95,13 @@ export class InteractionCommands {
   }
 
   /**
-   * @param options `spanIsNew`: the span's id was generated for this command, so that no other interaction has it.
-   *   `isPast`: it happened long ago, so no client sees the calls of its results as running
+   * @param options `spanIsNew`: the span's id was generated for this command, so that no other interaction has it
    */
   async post(
     context: CommandContext,
     channelId: EntityId,
     interaction: NewInteraction,
-    { spanIsNew, isPast = false }: { readonly spanIsNew: boolean; readonly isPast?: boolean },
+    { spanIsNew }: { readonly spanIsNew: boolean },
   ): Promise<PostResult> {
     const { organizationId } = context;
     // The span identifies a repeated command whose idempotency key has expired. While Redis is away, the log identifies it.
@@ -122,7 +121,7 @@ export class InteractionCommands {
     const ref = { channelId, sequence: sequenceOf(event.revision) };
     const { turnId, contentRole } = event.data;
     const document = postedJson(event, { organizationId, channelId });
-    if (!isPast) await this.#endUpdates(organizationId, channelId, interaction.content);
+    await this.#endUpdates(organizationId, channelId, interaction.content);
     return { ok: true, document, revision: result.revision, ref, turnId, contentRole };
   }
 

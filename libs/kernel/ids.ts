@@ -38,13 +38,20 @@ export function eventIdOf(source: EntityId, index: number): string {
 const NAMESPACE_BYTES = 16;
 /** Most names of ids fit in it; a new buffer for each would cost as much as the hash. */
 const shared = Buffer.alloc(256);
+/** The namespace whose bytes are in it: most ids are derived from the same one as the id before. */
+let sharedNamespace: EntityId | null = null;
 
 /** A name-based id (UUIDv5) under `namespace`: the same input gives the same id, on every machine. */
 export function derivedId(namespace: EntityId, name: string): EntityId {
   const length = NAMESPACE_BYTES + Buffer.byteLength(name);
   const source = length <= shared.length ? shared : Buffer.alloc(length);
-  if (source.write(namespace.replaceAll('-', ''), 'hex') !== NAMESPACE_BYTES) {
-    throw new TypeError(`not a UUID: ${namespace}`);
+  if (source !== shared || namespace !== sharedNamespace) {
+    // A text that is no UUID may overwrite the bytes.
+    sharedNamespace = null;
+    if (source.write(namespace.replaceAll('-', ''), 'hex') !== NAMESPACE_BYTES) {
+      throw new TypeError(`not a UUID: ${namespace}`);
+    }
+    if (source === shared) sharedNamespace = namespace;
   }
   source.write(name, NAMESPACE_BYTES);
   // RFC 9562, 5.5. The function of the package `uuid` takes seven times as long, and pages have hundreds of facts.

@@ -25,7 +25,7 @@ export class AppendLimits {
   /** Serialises the events before `send` sends anything: that may fail. @throws TypeError without events; `Fault` `overloaded` */
   async within<T>(events: readonly EventToAppend[], send: (proposed: ProposedEvent[]) => Promise<T>): Promise<T> {
     if (events.length === 0) throw new TypeError('nothing to append');
-    const proposed = events.map(toProposed);
+    const proposed = toProposed(events);
     const bytes = proposed.reduce((sum, event) => sum + sizeOf(event), 0);
     if (this.#unansweredBytes + bytes > MAX_UNANSWERED_BYTES) {
       throw new Fault('overloaded', 'Too many appends wait for the event store', { retryAfterSeconds: 1 });
@@ -54,8 +54,14 @@ export class AppendLimits {
   }
 }
 
-function toProposed({ id, type, data, metadata }: EventToAppend): ProposedEvent {
-  return { id, type, data: takeJson(data), metadata: takeJson(metadata) };
+/** The events of one command share their metadata, and its text. */
+function toProposed(events: readonly EventToAppend[]): ProposedEvent[] {
+  let before: ProposedEvent | undefined;
+  return events.map(({ id, type, data, metadata }, index) => {
+    const shared = metadata === events[index - 1]?.metadata ? before?.metadata : undefined;
+    before = { id, type, data: takeJson(data), metadata: shared ?? takeJson(metadata) };
+    return before;
+  });
 }
 
 function sizeOf({ type, data, metadata }: ProposedEvent): number {

@@ -48,6 +48,8 @@ export async function runImport(
   let messages = 0;
   let failure: unknown = null;
   const full = (): boolean => running.size >= MAX_JOBS || messages > MAX_MESSAGES;
+  let onEnded = (): void => undefined;
+  const jobEnded = (): Promise<void> => new Promise((resolve) => (onEnded = resolve));
 
   const run = async (job: ImportJob, before: Promise<unknown>, entry: Entry): Promise<void> => {
     await before;
@@ -74,8 +76,9 @@ export async function runImport(
         messages -= job.messages.length;
         running.delete(work);
         if (tails.get(key) === work) tails.delete(key);
+        onEnded();
       });
-      while (full()) await Promise.race(running);
+      while (full()) await jobEnded();
     }
   } finally {
     // Also after an error of the source: no job may outlive this call.

@@ -291,6 +291,8 @@ export function mapOf(value: unknown, member: string): Record<string, unknown> {
 
 function anyMapOf(value: unknown, member: string): Record<string, unknown> {
   if (typeof value !== 'string') return asObject(value) ?? { [member]: value ?? null };
+  // Most results that are not JSON are sentences: an error for each would cost more than the rest of the message.
+  if (!/^\s*\{/.test(value)) return { [member]: value };
   try {
     return asObject(parseSourceJson(value)) ?? { [member]: value };
   } catch {

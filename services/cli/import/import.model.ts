@@ -223,13 +223,19 @@ export function parseSourceJson(text: string): unknown {
 const ISO_TIME = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?) ?(Z|[+-]\d{2}:?\d{2})?)?$/i;
 const RFC_2822_TIME = /\d{4} \d{2}:\d{2}(?::\d{2})? (?:GMT|UTC|[+-]\d{4})(?: \([A-Z]+\))?$/;
 
+/** The messages of a conversation without times of their own have its time. */
+let lastTime: { readonly text: string; readonly iso: string | null } = { text: '', iso: null };
+
 /**
  * A time of the source as RFC 3339, or null: an ISO or RFC 2822 text, or Unix seconds or milliseconds. A time
  * without a zone is read as UTC, so that the result does not depend on the machine.
  */
 export function sourceTime(value: unknown): string | null {
   if (JSON.isRawJSON(value)) return sourceTime(Number(value.rawJSON));
-  if (typeof value === 'string' && !/^\d+(\.\d+)?$/.test(value)) return timeOfText(value.trim());
+  if (typeof value === 'string' && !/^\d+(\.\d+)?$/.test(value)) {
+    if (value !== lastTime.text) lastTime = { text: value, iso: timeOfText(value.trim()) };
+    return lastTime.iso;
+  }
   if (typeof value !== 'number' && typeof value !== 'string') return null;
   const number = Number(value);
   // Seconds stay below this limit until the year 5138.

@@ -2,29 +2,8 @@ import type { Token } from 'parse5';
 
 import { flagsOf } from './html-elements.ts';
 
-/** Attributes that readers and the construction of the tree ask for. */
-const ATTRIBUTES = [
-  ...([
-    'alt',
-    'aria-hidden',
-    'aria-level',
-    'charset',
-    'class',
-    'color',
-    'colspan',
-    'content',
-    'datetime',
-    'encoding',
-    'face',
-    'height',
-  ] as const),
-  ...(['hidden', 'href', 'http-equiv', 'id', 'itemid', 'itemprop', 'itemscope', 'itemtype', 'label', 'lang'] as const),
-  ...(['name', 'property', 'rel', 'role', 'rowspan', 'size', 'src', 'style', 'type', 'value', 'width'] as const),
-] as const;
-export const KNOWN_ATTRIBUTES: ReadonlySet<string> = new Set(ATTRIBUTES);
-
-/** Values of attributes, as the page writes them. */
-export type Attributes = { [name in (typeof ATTRIBUTES)[number]]?: string };
+/** Values of attributes by their names, as the page writes them. */
+export type Attributes = Readonly<Record<string, string>>;
 
 /** An element, or a text (`name` is `#text`). Children are a linked list: the standard moves nodes a lot. */
 export class HtmlNode {
@@ -55,10 +34,8 @@ export class HtmlNode {
     return this.name === '#text';
   }
 
-  attribute(name: keyof Attributes): string | undefined {
-    const { list } = this;
-    for (let at = 0; at < list.length; at += 1) if (list[at]!.name === name) return list[at]!.value;
-    return undefined;
+  attribute(name: string): string | undefined {
+    return this.list.find((attribute) => attribute.name === name)?.value;
   }
 
   append(node: HtmlNode): void {
@@ -87,8 +64,6 @@ export class HtmlNode {
   }
 
   attributes(): Attributes {
-    const attributes: Attributes = {};
-    for (const { name, value } of this.list) attributes[name as keyof Attributes] = value;
-    return attributes;
+    return Object.fromEntries(this.list.map(({ name, value }) => [name, value]));
   }
 }

@@ -1,7 +1,6 @@
 import { html as names, Parser, type Token, type TreeAdapter, type TreeAdapterTypeMap } from 'parse5';
 
 import { HtmlNode } from './html-node.ts';
-import { NestedScript, readTokens } from './html-tokens.ts';
 
 /** Characters of a `noscript` that is read. */
 const MIN_NOSCRIPT = 1_000;
@@ -140,22 +139,14 @@ class BoundedParser extends Parser<Types> {
   }
 }
 
-export interface HtmlTree {
-  readonly document: HtmlNode;
-  readonly noscripts: readonly HtmlNode[];
-  /** The page has more elements than are read. */
-  readonly isTruncated: boolean;
-}
-
 /**
- * The tree of a page as the HTML standard constructs it in a browser. `noscript` holds a text there; that text is read as
- * a page of its own where it is long enough to be the content, as in forums made with Discourse. parse5 constructs the tree. Its tokens come from the tokenizer of htmlparser2, which needs a quarter of the time.
+ * The tree of a page as parse5 constructs it, by the HTML standard. `noscript` holds a text there; that text is read as a page of
+ * its own where it is long enough to be the content, as in forums made with Discourse.
  */
-export function parseHtml(html: string): HtmlTree {
-  const text = (html.includes('\r') ? html.replace(/\r\n?/g, '\n') : html).replaceAll('\0', '');
-  const tree = constructTree(text);
-  for (const node of tree.noscripts) readNoscript(node);
-  return tree;
+export function parseHtml(html: string): HtmlNode {
+  const { document, noscripts } = constructTree(html);
+  for (const node of noscripts) readNoscript(node);
+  return document;
 }
 
 /** Makes elements of the text of `noscript`. */
@@ -166,25 +157,14 @@ function readNoscript(node: HtmlNode): void {
   node.append(constructTree(html).document);
 }
 
-function constructTree(text: string): HtmlTree {
-  try {
-    return construct((parser) => readTokens(text, parser));
-  } catch (error) {
-    if (!(error instanceof NestedScript)) throw error;
-    return construct((parser) => parser.tokenizer.write(text, true));
-  }
-}
-
-function construct(tokenize: (parser: BoundedParser) => void): HtmlTree {
+function constructTree(html: string): { readonly document: HtmlNode; readonly noscripts: readonly HtmlNode[] } {
   const tree = new Tree();
   const parser = new BoundedParser({ treeAdapter: tree, scriptingEnabled: true });
   const { document } = parser;
-  const { noscripts } = tree;
   try {
-    tokenize(parser);
-    return { document, noscripts, isTruncated: false };
+    parser.tokenizer.write(html, true);
   } catch (error) {
     if (!(error instanceof TooManyNodes)) throw error;
-    return { document, noscripts, isTruncated: true };
   }
+  return { document, noscripts: tree.noscripts };
 }

@@ -21,7 +21,7 @@ const MAX_STRUCTURED = 128 * 1024;
  */
 export function readPage(bytes: Uint8Array, source: PageSource): Page {
   const { text: html, charset } = decodeText(bytes, source.contentType);
-  const { document } = parseHtml(html);
+  const document = parseHtml(html);
   const reader = new PageReader(source.url, new PageRegions(document));
   reader.read(document);
   const { head, links } = reader;

@@ -11,8 +11,8 @@ interface Place {
 
 /** Directories of `libs/platform`, lowest layer first. They import only from layers below their own, types included. */
 const PLATFORM_LAYERS: readonly (readonly string[])[] = [
-  ['bounded', 'config', 'embedded-log', 'lifecycle', 'telemetry', 'files', 'protobuf', 'textindex'],
-  ['eventstore', 'redis', 'websocket', 'fetch', 'blobs'],
+  ['bounded', 'config', 'embedded-log', 'lifecycle', 'telemetry', 'files', 'protobuf'],
+  ['eventstore', 'redis', 'websocket', 'fetch', 'blobs', 'textindex'],
   ['announcements', 'live', 'model', 'mcp', 'streams'],
   ['readmodel'],
   ['commands'],

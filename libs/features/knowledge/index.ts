@@ -1,4 +1,6 @@
 /** Knowledge: graphs of facts, and search in them. One stream, `graph-<id>`, for each graph. */
+import { join } from 'node:path';
+
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EmbeddingConfig } from '#libs/platform/config/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
@@ -9,7 +11,7 @@ import type { FactsToLearn } from './facts.ts';
 import { graphRoutes } from './graph.http.ts';
 import { graphEntity, type GraphResult, Graphs } from './graph.read.ts';
 import type { SearchableGraphs } from './quotes/research.ts';
-import { openGraphSearch, searchRoutes } from './search/index.ts';
+import { GraphSearch, searchRoutes } from './search/index.ts';
 
 export type { EdgeToLearn, FactsToLearn, NodeToLearn } from './facts.ts';
 export { graphEntity } from './graph.read.ts';
@@ -45,7 +47,9 @@ export function openKnowledge(
   embedding: EmbeddingConfig | null,
 ): Knowledge & { routes(app: HttpApp): void } {
   const graphs = new Graphs(core);
-  const index = openGraphSearch(core, embedding);
+  const { store, metrics, log, cacheDir } = core;
+  const index = new GraphSearch({ store, metrics, log, folder: join(cacheDir, 'search'), embedding });
+  core.closeFirst.push(() => index.close());
   const knowledge: Knowledge = {
     graph: (organizationId, id) => graphs.find(organizationId, id),
     learn: (context, id, facts) => graphs.learn(context, id, facts),

@@ -1,5 +1,6 @@
 /** Words in texts, and where they occur: files of postings, the threads that read and write them, and how words match. */
 export { IndexCache, type IndexCacheOptions } from './index-cache.ts';
+export { indexBeingBuilt, IndexQueries, indexUnavailable } from './index-queries.ts';
 export { deleteIndexFile, IndexFile, isUnusable, parseRow, type Row, UnreadableRow } from './index-file.ts';
 export { TermWriter, visitPostings, inMeanLength, rarityOf, saturated } from './postings.ts';
 export { allowedTypos, typosBetween, type Variant, variantsOf } from './query-terms.ts';

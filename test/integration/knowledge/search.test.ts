@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { ThreadedGraphSearch } from '#libs/features/knowledge/search/graph-search.threads.ts';
+import { GraphSearch } from '#libs/features/knowledge/search/graph-search.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { type Answer, type Call, startTestApi, type TestApi, type TestInstance } from '#test/support/test-api.ts';
 
@@ -152,8 +152,8 @@ describe('the indexes', () => {
   afterAll(() => rm(folders, { recursive: true, force: true }));
 
   /** @param name of a folder of the test's own */
-  function openIndexes(name: string): ThreadedGraphSearch {
-    return new ThreadedGraphSearch({ ...api.stores.platform, folder: join(folders, name), threads: 1 });
+  function openIndexes(name: string): GraphSearch {
+    return new GraphSearch({ ...api.stores.platform, folder: join(folders, name), threads: 1 });
   }
 
   /** Opens the indexes, asks, and closes them: the file is complete then. */
@@ -206,7 +206,7 @@ describe('the indexes', () => {
       atEnd.resolve();
       await released.promise;
     }
-    const indexes = new ThreadedGraphSearch({
+    const indexes = new GraphSearch({
       ...api.stores.platform,
       store: { readStream },
       folder: join(folders, 'slow'),
@@ -260,7 +260,7 @@ describe('the indexes', () => {
 
   it('refuse questions that wait too long for their turn', async () => {
     const id = await graphOf(people);
-    const indexes = new ThreadedGraphSearch({
+    const indexes = new GraphSearch({
       ...api.stores.platform,
       folder: join(folders, 'wait'),
       threads: 1,

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
-import { ThreadedGraphSearch } from '#libs/features/knowledge/search/graph-search.threads.ts';
+import { GraphSearch } from '#libs/features/knowledge/search/graph-search.ts';
 import { EmbeddingEndpoint } from '#libs/features/knowledge/search/embedding-endpoint.ts';
 import { openDataFolder } from '#infra/data-folder/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
@@ -28,7 +28,7 @@ import { startTestApi, type TestApi } from '#test/support/test-api.ts';
 let api: TestApi;
 let server: EmbeddingServer;
 let folders: string;
-const opened: ThreadedGraphSearch[] = [];
+const opened: GraphSearch[] = [];
 
 beforeAll(async () => {
   [api, server] = await Promise.all([startTestApi(), startEmbeddingServer()]);
@@ -76,7 +76,7 @@ function open(name: string, more: Partial<EmbeddingConfig> = {}) {
   const logged: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line: string) => void logged.push(line) });
   const config = { ...CONFIG, baseUrl: server.baseUrl, apiKey: 'of this test', ...more };
-  const indexes = new ThreadedGraphSearch({
+  const indexes = new GraphSearch({
     store,
     log,
     metrics,
@@ -521,7 +521,7 @@ it('without an endpoint, nothing is requested and no file of vectors exists', as
   const id = await graphOf(VEHICLES);
   const { store, log } = api.stores.platform;
   const metrics = createMetrics({ processMetrics: false });
-  const indexes = new ThreadedGraphSearch({ store, log, metrics, folder: join(folders, 'none'), threads: 1 });
+  const indexes = new GraphSearch({ store, log, metrics, folder: join(folders, 'none'), threads: 1 });
   opened.push(indexes);
   await eventually(async () =>
     expect(await indexes.search(id, { query: 'car', limit: 10 })).toMatchObject({ ranking: 'words', total_nodes: 1 }),

@@ -1,7 +1,7 @@
 /** A process that answers searches from indexes in a folder, which others may use at the same time. */
 import { pino } from 'pino';
 
-import { ThreadedGraphSearch } from '#libs/features/knowledge/search/graph-search.threads.ts';
+import { GraphSearch } from '#libs/features/knowledge/search/graph-search.ts';
 import type { Question } from '#libs/features/knowledge/search/index.ts';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
@@ -9,7 +9,7 @@ import { createMetrics } from '#libs/platform/telemetry/index.ts';
 const { EVENTSTORE_URL: url = '', FOLDER: folder = '' } = process.env;
 const { store } = await connectEventStore({ url });
 const metrics = createMetrics({ processMetrics: false });
-const indexes = new ThreadedGraphSearch({ store, metrics, log: pino({ level: 'silent' }), folder, threads: 1 });
+const indexes = new GraphSearch({ store, metrics, log: pino({ level: 'silent' }), folder, threads: 1 });
 
 interface Asked {
   readonly id: number;

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 
 import { type StreamRevision, streamRevision } from '#libs/kernel/event.ts';
-import { Fault, StreamGone } from '#libs/kernel/faults.ts';
+import { StreamGone } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { FairSemaphore, QueueFull } from '#libs/platform/lifecycle/index.ts';
+import { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 import type { Core } from '#libs/platform/runtime/index.ts';
 import { streamName } from '#libs/platform/streams/index.ts';
-import { SearchThread, UnusableIndex } from '#libs/platform/textindex/index.ts';
+import { indexBeingBuilt, IndexQueries, SearchThread } from '#libs/platform/textindex/index.ts';
 
 import { CHANNEL } from '../channel.keys.ts';
 
@@ -19,8 +19,6 @@ import type { MessageTask } from './message.thread.ts';
 const SCRIPT = new URL('./message.thread.ts', import.meta.url);
 const MAX_OPEN = 64;
 const MAX_BYTES = 256 * 1024 * 1024;
-/** How long a search waits for an index that is being built; the build continues meanwhile. */
-const MAX_WAIT_MS = 4_000;
 /** Channels that are read at a time; organizations take turns. */
 const READS = 4;
 /** Channels that wait to be read at a time, of one search. */
@@ -32,8 +30,6 @@ const MAX_WAITING_OF_ORGANIZATION = 64;
 /** Events of a channel that are written in one transaction, and their text in UTF-16 code units. */
 const PAGE_EVENTS = 500;
 const PAGE_SIZE = 500_000;
-/** Times that a damaged index is built again for one search. */
-const ATTEMPTS = 3;
 
 /** A channel, and the revision of its stream that its read model reflects. */
 export type ChannelHead = readonly [id: EntityId, revision: StreamRevision];
@@ -49,7 +45,7 @@ export class MessageSearch {
   readonly #store: Core['store'];
   readonly #thread: SearchThread<MessageTask>;
   readonly #reads = new FairSemaphore({ permits: READS });
-  readonly #searches = new FairSemaphore({
+  readonly #searches = new IndexQueries({
     permits: SEARCHES,
     maxWaiting: MAX_WAITING,
     maxWaitingInGroup: MAX_WAITING_OF_ORGANIZATION,
@@ -93,43 +89,21 @@ export class MessageSearch {
     heads: readonly ChannelHead[],
     question: Omit<MessageQuestion, 'channelIds'>,
   ): Promise<FoundMessages | null> {
-    const signal = AbortSignal.timeout(MAX_WAIT_MS);
-    const channelIds = heads.map(([id]) => id);
-    for (let attempt = 1; ; attempt++) {
-      try {
-        await this.#catchUp(organizationId, heads, signal);
-        return await this.#searches.run(
-          () =>
-            this.#run<FoundMessages | null>({ kind: 'search', organizationId, question: { ...question, channelIds } }),
-          { group: organizationId, signal },
-        );
-      } catch (error) {
-        if (error instanceof QueueFull || error === signal.reason) {
-          throw new Fault('overloaded', 'Too many searches are waiting', { cause: error, retryAfterSeconds: 1 });
-        }
-        if (!(error instanceof UnusableIndex)) throw error;
-        if (attempt === ATTEMPTS) throw unavailable(error);
-      }
-    }
+    const task = { question: { ...question, channelIds: heads.map(([id]) => id) }, organizationId };
+    return this.#searches.run(
+      organizationId,
+      () => this.#catchUp(organizationId, heads),
+      () => this.#run<FoundMessages | null>({ kind: 'search', ...task }),
+    );
   }
 
-  async #catchUp(organizationId: EntityId, heads: readonly ChannelHead[], signal: AbortSignal): Promise<void> {
-    const aborted = Promise.withResolvers<never>();
-    const onAbort = (): void => aborted.reject(beingBuilt());
-    signal.addEventListener('abort', onAbort);
-    aborted.promise.catch(() => undefined);
-    try {
-      for (;;) {
-        const stale = await this.#run<(readonly [EntityId, KnownChannel])[]>({ kind: 'stale', organizationId, heads });
-        if (stale.length === 0) return;
-        const revisions = new Map(heads);
-        const reads = stale
-          .slice(0, CHANNELS)
-          .map(([id, known]) => this.#read(organizationId, id, known, revisions.get(id)));
-        await Promise.race([Promise.all(reads), aborted.promise]);
-      }
-    } finally {
-      signal.removeEventListener('abort', onAbort);
+  async #catchUp(organizationId: EntityId, heads: readonly ChannelHead[]): Promise<void> {
+    const revisions = new Map(heads);
+    for (;;) {
+      const stale = await this.#run<(readonly [EntityId, KnownChannel])[]>({ kind: 'stale', organizationId, heads });
+      if (stale.length === 0) return;
+      const reads = stale.slice(0, CHANNELS);
+      await Promise.all(reads.map(([id, known]) => this.#read(organizationId, id, known, revisions.get(id))));
     }
   }
 
@@ -182,7 +156,7 @@ export class MessageSearch {
       }
       await write();
       // A node of the event store that lags behind.
-      if (after < head) throw beingBuilt();
+      if (after < head) throw indexBeingBuilt();
     } catch (error) {
       if (!(error instanceof StreamGone)) throw error;
       await this.#forget(organizationId, channelId, head);
@@ -198,12 +172,4 @@ export class MessageSearch {
   async #run<T>(task: MessageTask): Promise<T> {
     return (await this.#thread.run(task)) as T;
   }
-}
-
-function beingBuilt(): Fault {
-  return new Fault('not_caught_up', 'The search index is being built', { retryAfterSeconds: 2 });
-}
-
-function unavailable(cause: unknown): Fault {
-  return new Fault('store_unavailable', 'The search index is unavailable', { cause, retryAfterSeconds: 2 });
 }

@@ -1,10 +1,9 @@
-import { Fault } from '#libs/kernel/faults.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { type EventStore, type StoredEvent, textOf } from '#libs/platform/eventstore/index.ts';
 
-import { SharedCalls, within } from '#libs/platform/lifecycle/index.ts';
-import { type SearchThread, UnusableIndex } from '#libs/platform/textindex/index.ts';
+import { SharedCalls } from '#libs/platform/lifecycle/index.ts';
+import { indexUnavailable, type SearchThread, UnusableIndex } from '#libs/platform/textindex/index.ts';
 
 import { GRAPH, graphCodec } from '../graph.ts';
 
@@ -16,8 +15,6 @@ const PAGE_SIZE = 2_000_000;
 /** Of an event or fact without its passage. */
 const EMPTY_SIZE = 200;
 const PAGE_EVENTS = 1_000;
-/** How long a query waits for an index that is built from a long stream; the build continues meanwhile. */
-const MAX_WAIT_MS = 4_000;
 /** Times that an index is deleted within one catch-up before that fails. */
 const MAX_RESTARTS = 3;
 
@@ -40,24 +37,26 @@ export class CatchUps {
   /**
    * Resolves when the index has every event that was in the stream when this was called.
    *
-   * @throws `Fault` `not_caught_up` after four seconds, `store_unavailable`; CorruptEventError
+   * @throws `Fault` `store_unavailable`; CorruptEventError
    */
   toEnd(graphId: EntityId): Promise<void> {
-    return within(MAX_WAIT_MS, this.#runs.of(graphId), beingBuilt);
+    return this.#runs.of(graphId);
   }
 
   async #run(graphId: EntityId): Promise<void> {
     const thread = this.#parts.threadOf(graphId);
-    for (let restarts = 0; ; restarts++) {
+    let cause: unknown;
+    for (let restarts = 0; restarts <= MAX_RESTARTS; restarts++) {
       try {
         const progress = (await thread.run({ kind: 'progress', graphId })) as Progress;
         if (await this.#apply(graphId, progress)) return;
         await thread.run({ kind: 'delete', graphId });
       } catch (error) {
         if (!(error instanceof UnusableIndex)) throw error;
+        cause = error;
       }
-      if (restarts === MAX_RESTARTS) throw new Fault('store_unavailable', 'The search index is unavailable');
     }
+    throw indexUnavailable(cause);
   }
 
   /** @returns false if the index has an event that the stream does not: it was built from another log */
@@ -113,8 +112,4 @@ function sizeOf({ event }: IndexedEvent): number {
   if (event?.type !== 'FactsLearned.v1') return EMPTY_SIZE;
   const { passages, nodes, edges } = event.data;
   return passages.reduce((sum, { length }) => sum + length, (nodes.length + edges.length + 1) * EMPTY_SIZE);
-}
-
-function beingBuilt(): Fault {
-  return new Fault('not_caught_up', 'The search index is being built', { retryAfterSeconds: 2 });
 }

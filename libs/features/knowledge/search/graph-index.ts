@@ -17,7 +17,7 @@ import {
   type PlannedPoint,
   type PlannedQuestion,
   type SearchResult,
-} from './graph-search.ts';
+} from './graph-questions.ts';
 import { fused } from './top-items.ts';
 import { GraphVectors, type MissingVector, type VectorsOptions } from './graph-vectors.ts';
 import { type IndexedEvent, writeEvents } from './event-writer.ts';

@@ -2,7 +2,7 @@
 import { type IndexFile, parseRow, UnreadableRow } from '#libs/platform/textindex/index.ts';
 
 import { type Columns, EDGE, type Point } from './columns.ts';
-import type { FoundEdge, FoundNode, FoundSource, PastGraph } from './graph-search.ts';
+import type { FoundEdge, FoundNode, FoundSource, PastGraph } from './graph-questions.ts';
 
 /** Facts that a result is made of, the newest ones; and documents that it names. */
 const MAX_FACTS = 10;

@@ -11,7 +11,7 @@ import {
 } from '#libs/platform/http/index.ts';
 
 import { edgeSchema, graphParams, nodeSchema } from '../graph.schemas.ts';
-import { MAX_LIMIT, type Question, RANKINGS, type SearchResult } from './graph-search.ts';
+import { MAX_LIMIT, type Question, RANKINGS, type SearchResult } from './graph-questions.ts';
 
 const searchQuery = z.object({
   query: text({

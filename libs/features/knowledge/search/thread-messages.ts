@@ -1,5 +1,5 @@
 /** Tasks of the thread of indexes. */
-import type { FactIds, PlannedPoint, PlannedQuestion } from './graph-search.ts';
+import type { FactIds, PlannedPoint, PlannedQuestion } from './graph-questions.ts';
 import type { IndexedEvent } from './event-writer.ts';
 
 export type Task = { readonly graphId: string } & (

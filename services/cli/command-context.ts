@@ -16,7 +16,7 @@ export interface CliParts {
   write(text: string): Promise<void>;
   /** Writes a line about the work, such as a problem, to standard error. */
   tell(line: string): void;
-  /** Calls `listener` instead of ending the process at Ctrl-C or SIGTERM, until the returned function is called. */
+  /** Calls `listener` instead of ending the process at the first Ctrl-C or SIGTERM, until the returned function is called. */
   onInterrupt(listener: () => void): () => void;
   /** Standard error if it is a terminal, for progress bars. */
   readonly terminal: NodeJS.WriteStream | undefined;
@@ -43,6 +43,21 @@ export async function withSession<T>(
     return await work(session);
   } finally {
     await session.close();
+  }
+}
+
+/** Runs `work` with a signal that an interrupt aborts. @param reason the message of its error */
+export async function interruptible<T>(
+  parts: CliParts,
+  work: (signal: AbortSignal) => Promise<T>,
+  reason = 'interrupted',
+): Promise<T> {
+  const stop = new AbortController();
+  const endInterrupts = parts.onInterrupt(() => stop.abort(new Error(reason)));
+  try {
+    return await work(stop.signal);
+  } finally {
+    endInterrupts();
   }
 }
 

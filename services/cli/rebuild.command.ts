@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { ACCEPT_OPTION } from '#services/log-check.ts';
 import { rebuild } from '#services/projector/rebuild.ts';
 import type { ReadModelName } from '#libs/platform/readmodel/index.ts';
-import { printOne, withSession, type CliParts, type OutputOptions } from './command-context.ts';
+import { interruptible, printOne, withSession, type CliParts, type OutputOptions } from './command-context.ts';
 import { CliError } from './errors.ts';
 import { progressBar, rateSince } from './output.ts';
 import type { Session } from './session.ts';
@@ -27,31 +27,29 @@ async function run(parts: CliParts, options: RebuildOptions): Promise<void> {
   if (options.only !== undefined && options.acceptLostEvents === true) {
     throw new CliError(`${ACCEPT_OPTION} needs a rebuild of all read models: the others would keep the lost events`);
   }
-  const stop = new AbortController();
-  const onInterrupt = (): void => stop.abort(new Error('interrupted; the next projector finishes the rebuild'));
-  process.once('SIGINT', onInterrupt);
-  try {
-    const work = async ({ platform, features }: Session): Promise<void> => {
-      const startedAt = performance.now();
-      const bar = progressBar(parts.terminal, FORMAT, { events: 0, rate: 0, problem: '' });
-      const only = options.only && categoriesOf(options.only, features.projector.readModels);
-      const events = await rebuild(
-        { feed: platform.feed, state: features.state, projector: features.projector },
-        {
-          only,
-          signal: stop.signal,
-          onProgress: ({ events, fraction, problem }) =>
-            bar.update(fraction, { events, rate: rateSince(startedAt, events), problem: problem ?? '' }),
-        },
-      ).finally(() => bar.stop());
-      const seconds = (performance.now() - startedAt) / 1_000;
-      const rate = Math.round(events / seconds);
-      printOne(parts, options, { events, seconds: Number(seconds.toFixed(3)), events_per_second: rate });
-    };
-    await withSession(parts, work, { acceptLostEvents: options.acceptLostEvents === true });
-  } finally {
-    process.off('SIGINT', onInterrupt);
-  }
+  const work = async ({ platform, features }: Session, signal: AbortSignal): Promise<void> => {
+    const startedAt = performance.now();
+    const bar = progressBar(parts.terminal, FORMAT, { events: 0, rate: 0, problem: '' });
+    const only = options.only && categoriesOf(options.only, features.projector.readModels);
+    const events = await rebuild(
+      { feed: platform.feed, state: features.state, projector: features.projector },
+      {
+        only,
+        signal,
+        onProgress: ({ events, fraction, problem }) =>
+          bar.update(fraction, { events, rate: rateSince(startedAt, events), problem: problem ?? '' }),
+      },
+    ).finally(() => bar.stop());
+    const seconds = (performance.now() - startedAt) / 1_000;
+    const rate = Math.round(events / seconds);
+    printOne(parts, options, { events, seconds: Number(seconds.toFixed(3)), events_per_second: rate });
+  };
+  const sessionOptions = { acceptLostEvents: options.acceptLostEvents === true };
+  await interruptible(
+    parts,
+    (signal) => withSession(parts, (session) => work(session, signal), sessionOptions),
+    'interrupted; the next projector finishes the rebuild',
+  );
 }
 
 /** The categories with these names, in the singular or the plural: `user` or `users`. */

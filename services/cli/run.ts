@@ -16,7 +16,7 @@ export async function runCli(argv: readonly string[], environment: Variables): P
     tell: (line) => printLine(line.replace(/\p{Cc}/gu, '\u{FFFD}')),
     onInterrupt(listener) {
       const signals = ['SIGINT', 'SIGTERM'] as const;
-      for (const signal of signals) process.on(signal, listener);
+      for (const signal of signals) process.once(signal, listener);
       return () => signals.forEach((signal) => process.off(signal, listener));
     },
     screen: process.stdout.isTTY === true && !environment['NO_COLOR'] ? process.stdout : undefined,

@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import { BLOB_REFERENCES } from '#services/features.ts';
 import { sweepBlobs } from '#services/worker/blob-sweep.ts';
 
-import { printOne, withSession, type CliParts, type OutputOptions } from './command-context.ts';
+import { interruptible, printOne, withSession, type CliParts, type OutputOptions } from './command-context.ts';
 
 export function sweepCommand(parts: CliParts): Command {
   return new Command('sweep')
@@ -13,18 +13,10 @@ export function sweepCommand(parts: CliParts): Command {
 }
 
 async function run(parts: CliParts, options: OutputOptions): Promise<void> {
-  const stop = new AbortController();
-  const onInterrupt = (): void => stop.abort(new Error('interrupted; the next sweep removes the rest'));
-  process.once('SIGINT', onInterrupt);
-  try {
-    await withSession(parts, async ({ platform }) => {
-      const { kept, removed, removedBytes } = await sweepBlobs(platform, {
-        references: BLOB_REFERENCES,
-        signal: stop.signal,
-      });
+  const work = (signal: AbortSignal): Promise<void> =>
+    withSession(parts, async ({ platform }) => {
+      const { kept, removed, removedBytes } = await sweepBlobs(platform, { references: BLOB_REFERENCES, signal });
       printOne(parts, options, { kept, removed, removed_bytes: removedBytes });
     });
-  } finally {
-    process.off('SIGINT', onInterrupt);
-  }
+  await interruptible(parts, work, 'interrupted; the next sweep removes the rest');
 }

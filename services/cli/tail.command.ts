@@ -7,7 +7,7 @@ import {
   type SubscriptionState,
 } from '#libs/client/src/index.ts';
 
-import { ORGANIZATION_OPTION, type CliParts, type OrganizationOptions } from './command-context.ts';
+import { interruptible, ORGANIZATION_OPTION, type CliParts, type OrganizationOptions } from './command-context.ts';
 import { CliError, isReaderGone } from './errors.ts';
 import { type Api, withApi } from './api.ts';
 import { coloured, plain, TailLines } from './tail.lines.ts';
@@ -31,14 +31,11 @@ export function tailCommand(parts: CliParts): Command {
 
 async function run(parts: CliParts, channelId: string, options: TailOptions): Promise<void> {
   const after = sequenceOf(options.after);
-  const stop = new AbortController();
-  const endInterrupts = parts.onInterrupt(() => stop.abort());
-  try {
-    const work = (api: Api): Promise<void> => follow({ parts, options, channelId, after, api, signal: stop.signal });
-    await withApi(parts, work, { server: { ...options, command: 'tail', scopes: ['read'], otherwise: 'refuse' } });
-  } finally {
-    endInterrupts();
-  }
+  await interruptible(parts, (signal) =>
+    withApi(parts, (api) => follow({ parts, options, channelId, after, api, signal }), {
+      server: { ...options, command: 'tail', scopes: ['read'], otherwise: 'refuse' },
+    }),
+  );
 }
 
 function sequenceOf(after: string | undefined): number | undefined {

@@ -60,13 +60,8 @@ const features = z
   .object(Object.fromEntries(FEATURES.map((name) => [name, z.boolean()])) as Record<FeatureName, z.ZodBoolean>)
   .meta({ id: 'AgentFeatures' });
 
-const featuresInput = z
-  .object(
-    Object.fromEntries(FEATURES.map((name) => [name, z.boolean().optional()])) as Record<
-      FeatureName,
-      z.ZodOptional<z.ZodBoolean>
-    >,
-  )
+const featuresInput = features
+  .partial()
   .meta({ id: 'AgentFeatureChanges', description: 'Absent ones stay as they are; of a new agent, they are false' });
 
 const line = text({ max: 256 });
@@ -96,20 +91,10 @@ const point = z
   .object({ type: z.string().default('Point'), coordinates: z.array(z.number()).nullable() })
   .meta({ id: 'Point', description: 'GeoJSON point: longitude, latitude and optionally altitude' });
 
-const pointOfInterest = z
-  .object({
-    id: z.string().optional(),
-    name: z.string(),
-    display_name: z.string(),
+const pointOfInterest = storedPointOfInterest
+  .extend({
     description: z.string().default(''),
-    provider_type: z.string(),
-    external_id: z.string().nullable(),
     location: point.nullable(),
-    street: z.string(),
-    city: z.string(),
-    state: z.string(),
-    postal_code: z.string(),
-    country: z.string(),
     url: z.string().default(''),
     image_url: z.string().default(''),
     metadata: z.record(z.string(), z.unknown()).default({}),

@@ -8,6 +8,7 @@ import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import {
   declareReads,
+  digestFacet,
   EntityReplies,
   type EntityResult,
   type NotFound,
@@ -26,7 +27,7 @@ import {
 
 import { agentFields } from './agent.fields.ts';
 import type { Inboxes } from './agent.inbox.ts';
-import { type AgentFacets, type Agents, nameFacet } from './agent.read.ts';
+import { type AgentFacets, type Agents } from './agent.read.ts';
 import { agentToolsRoute, changedAgentSchema, foundNow, requireServerUrls } from './agent.tools.http.ts';
 import { webhookRoute } from './agent.webhook.http.ts';
 import {
@@ -109,7 +110,7 @@ function readRoutes(app: HttpApp, replies: Replies, { inboxes }: AgentRouteParts
       summary: 'List agents, newest first; without personal ones, unless they are asked for',
       filters: agentFilters,
       facets: ({ name, category, is_active, personal, knowledge_graph }) => ({
-        name: name && nameFacet(name),
+        name: name && digestFacet(name),
         category,
         is_active,
         personal,

@@ -1,9 +1,9 @@
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { withinMemory } from '#libs/platform/config/index.ts';
-import { Entities, entity, type EntityCore } from '#libs/platform/entity/index.ts';
+import { digestFacet, Entities, entity, type EntityCore } from '#libs/platform/entity/index.ts';
 import { SharedCalls } from '#libs/platform/lifecycle/index.ts';
 import { emptyTip, foldTail, type Tip, TipCache } from '#libs/platform/streams/index.ts';
 
@@ -26,11 +26,6 @@ export type AgentFacets = {
   readonly knowledge_graph: string | null;
 };
 
-/** Facets contain no white space, and are keys of Redis. */
-export function nameFacet(name: string): string {
-  return createHash('sha256').update(name).digest('base64url');
-}
-
 const FRAMES: Readonly<Record<AgentEvent['type'], string>> = {
   'AgentCreated.v1': 'agent.created',
   'AgentChanged.v1': 'agent.updated',
@@ -48,7 +43,7 @@ export const agentEntity = entity<AgentState, AgentEvent, AgentFacets>({
   fold: agentFold,
   resource: agentFields.resource,
   facets: (agent) => ({
-    name: nameFacet(agent.name),
+    name: digestFacet(agent.name),
     category: agent.category,
     is_active: agent.isActive,
     personal: agent.isPersonal,
@@ -116,7 +111,7 @@ export class Agents extends Entities<AgentState, AgentEvent, AgentFacets> {
 
   /** Active agents that are not personal, newest first, from the read model. @param name only those with this name */
   async listed(organizationId: EntityId, size: number, name?: string): Promise<readonly AgentProfile[]> {
-    const filter = { is_active: true, personal: false, name: name && nameFacet(name) };
+    const filter = { is_active: true, personal: false, name: name && digestFacet(name) };
     return (await this.states(organizationId, filter, { size, offset: 0, after: null })).states;
   }
 

@@ -148,13 +148,7 @@ function factsOf(document: Document, { passages, nodes, edges }: Extraction): Fa
   const { id, url, contentRevision } = document;
   // The first node is the document itself.
   const name = document.name || (nodes[0]?.name ?? '');
-  return {
-    source: { documentId: id, revision: contentRevision, name, url },
-    passages,
-    nodes,
-    edges: edges.map(({ key: _key, ...edge }) => edge),
-    model: null,
-  };
+  return { source: { documentId: id, revision: contentRevision, name, url }, passages, nodes, edges, model: null };
 }
 
 interface IngestedPutOptions {

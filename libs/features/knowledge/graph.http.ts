@@ -1,11 +1,11 @@
 import { z } from 'zod';
 
 import { faultAfterWrite } from '#libs/kernel/faults.ts';
-import { declareReads, EntityReplies } from '#libs/platform/entity/index.ts';
+import { declareReads, digestFacet, EntityReplies } from '#libs/platform/entity/index.ts';
 import { commandContext, type HttpApp, invalid, notFound, routesTagged } from '#libs/platform/http/index.ts';
 
 import { factsToLearn, statedFacts } from './stated-facts.ts';
-import { type GraphFacets, type Graphs, nameFacet, withCounts } from './graph.read.ts';
+import { type GraphFacets, type Graphs, withCounts } from './graph.read.ts';
 import {
   addFactsBody,
   createGraphBody,
@@ -49,7 +49,7 @@ function readRoutes(app: HttpApp, replies: Replies, { graphs, index }: GraphRout
       operationId: 'listKnowledgeGraphs',
       summary: 'List knowledge graphs, newest first',
       filters: graphFilters,
-      facets: ({ name }) => ({ name: name && nameFacet(name) }),
+      facets: ({ name }) => ({ name: name && digestFacet(name) }),
     },
     one: {
       operationId: 'getKnowledgeGraph',

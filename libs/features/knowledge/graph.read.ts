@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto';
-
 import { LRUCache } from 'lru-cache';
 
 import { accept } from '#libs/kernel/decider.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import {
+  digestFacet,
   Entities,
   entity,
   type EntityCore,
@@ -33,7 +32,7 @@ export const graphEntity = entity<GraphState, GraphEvent, GraphFacets>({
     created: createdAt,
     modified,
   }),
-  facets: ({ name }) => ({ name: nameFacet(name) }),
+  facets: ({ name }) => ({ name: digestFacet(name) }),
 });
 
 /** Of a graph after its first event. */
@@ -63,11 +62,6 @@ export function withCounts(index: Pick<GraphSearch, 'counts'>): Presentation<Gra
         }),
       ),
   };
-}
-
-/** Facets contain no white space, and are keys of Redis. */
-export function nameFacet(name: string): string {
-  return createHash('sha256').update(name).digest('base64url');
 }
 
 /** A graph after a command, or null if the organization has none. */

@@ -1,11 +1,9 @@
-import { hash } from 'node:crypto';
-
 import { z } from 'zod';
 
 import { shownFields } from '#libs/kernel/fields.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { Entities, entity, type EntityResult, type NotFound } from '#libs/platform/entity/index.ts';
+import { digestFacet, Entities, entity, type EntityResult, type NotFound } from '#libs/platform/entity/index.ts';
 import { shownTime } from '#libs/platform/http/index.ts';
 import type { Announcements } from '#libs/platform/announcements/index.ts';
 import type { Core } from '#libs/platform/runtime/index.ts';
@@ -22,7 +20,7 @@ import {
   type TokenIssuerState,
 } from './token-issuer.ts';
 
-const lookUp = (issuer: string) => ({ issuer: hash('sha256', issuer, 'base64url') });
+const lookUp = (issuer: string) => ({ issuer: digestFacet(issuer) });
 
 const issuerFields = shownFields<TokenIssuer>()({
   id: z.string(),

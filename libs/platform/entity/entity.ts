@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto';
+
 import type { Fold } from '#libs/kernel/decider.ts';
 import type { EntityState } from '#libs/kernel/entity.ts';
 import type { DomainEvent } from '#libs/kernel/event.ts';
@@ -172,6 +174,11 @@ function facetNames(facets: Facets): string[] {
 /** The index of an entity names its facets in one text, with spaces between them. */
 function withoutSpace(value: string): string {
   return value.replaceAll(/[%\s]/g, encodeURIComponent);
+}
+
+/** The facet of a text of any length: facets are keys of Redis. */
+export function digestFacet(text: string): string {
+  return hash('sha256', text, 'base64url');
 }
 
 /** The facet of a status such as `Failed: <why>`: its first word, so that `Failed` and a whole label find the same. */

@@ -1,5 +1,5 @@
 /** The entity kit: one declaration gives a kind of entity its projection, commands, reads and HTTP replies. */
-export { entity, firstWordFacet } from './entity.ts';
+export { digestFacet, entity, firstWordFacet } from './entity.ts';
 export type { Facets } from './entity.ts';
 export { Entities } from './entities.ts';
 export type { EntityCore, EntityResult, NotFound, SharedStream } from './entities.ts';

@@ -8,6 +8,7 @@ import { parseConfig } from '#libs/platform/config/index.ts';
 
 import {
   type CliParts,
+  interruptible,
   ORGANIZATION_OPTION,
   type OrganizationOptions,
   printOne,
@@ -53,11 +54,8 @@ async function run(parts: CliParts, path: string, options: ImportOptions): Promi
   const { format, source } = await openSource(path, options.format ?? null).catch((error: unknown) => {
     throw error instanceof BadInput ? new CliError(error.message) : error;
   });
-  const stop = new AbortController();
-  const onInterrupt = (): void => stop.abort();
-  process.once('SIGINT', onInterrupt);
-  try {
-    await withSession(parts, async (session) => {
+  await interruptible(parts, (signal) =>
+    withSession(parts, async (session) => {
       const organizationId = await organizationOf(session, options);
       const startedAt = performance.now();
       const { progress, resumed, problems, reasons, leftOut } = await work(parts, session, {
@@ -65,7 +63,7 @@ async function run(parts: CliParts, path: string, options: ImportOptions): Promi
         source,
         organizationId,
         waitMs: options.wait * 1_000,
-        signal: stop.signal,
+        signal,
       });
       const seconds = (performance.now() - startedAt) / 1_000;
       const { counts } = progress;
@@ -78,7 +76,7 @@ async function run(parts: CliParts, path: string, options: ImportOptions): Promi
           ? { problems, skipped_because: reasons, left_out: leftOut }
           : { ...named('skipped_because', reasons), ...named('left_out', leftOut) }),
       });
-      if (stop.signal.aborted) throw new CliError('interrupted; run the same command to resume');
+      if (signal.aborted) throw new CliError('interrupted; run the same command to resume');
       if (counts.imported + counts.already + counts.channels === 0)
         throw new CliError(`nothing could be imported; ${FORMATS_READ}`);
       if (counts.bad > 0) {
@@ -86,10 +84,8 @@ async function run(parts: CliParts, path: string, options: ImportOptions): Promi
           `${counts.bad} bad ${counts.bad === 1 ? 'line was' : 'lines were'} left out, in whole or in part; the rest was imported`,
         );
       }
-    });
-  } finally {
-    process.off('SIGINT', onInterrupt);
-  }
+    }),
+  );
 }
 
 /** A member of the summary for people, if there is something to say. */

@@ -1,4 +1,5 @@
 /** The results of reading pages and documents. Plain data: it crosses processes, and is the same for the same input. */
+import type { EdgeToLearn, NodeToLearn } from '#libs/features/knowledge/index.ts';
 
 /** JSON without prototypes of its own: keys such as `__proto__` are removed where it is parsed. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
@@ -63,41 +64,18 @@ export interface Content {
   readonly structured?: StructuredData | null;
 }
 
-interface Origin {
-  /** Index into `passages`. */
-  readonly passage: number | null;
-  /** Where the fact is written: characters (UTF-16 code units) from the start of the text. */
-  readonly offset: number | null;
-}
-
-export interface ExtractedNode extends Origin {
-  /** Names the node in its graph: equal keys are one node. */
-  readonly key: string;
-  readonly name: string;
-  readonly summary: string | null;
-  readonly labels: readonly string[];
-}
-
-export interface ExtractedEdge extends Origin {
-  /** Names the edge in its graph. */
-  readonly key: string;
-  readonly name: string;
-  /** A sentence that can be read without the nodes. */
-  readonly fact: string;
-  /** Keys of nodes of the same extraction. */
+/** An edge between nodes of the same extraction. Documents state when it was true in their text only. */
+export type ExtractedEdge = EdgeToLearn & {
   readonly source: string;
   readonly target: string;
-  /** When it was true. Documents state that in their text only. */
   readonly validAt: null;
   readonly invalidAt: null;
-  /** A later edge of the same source and name, to another target, ends this one. */
-  readonly isSingleValued: boolean;
-}
+};
 
 export interface Extraction {
   /** Parts of the text, each exactly as it is written there. */
   readonly passages: readonly string[];
-  readonly nodes: readonly ExtractedNode[];
+  readonly nodes: readonly NodeToLearn[];
   readonly edges: readonly ExtractedEdge[];
   /** The document holds more than the limits allow. */
   readonly truncated: boolean;

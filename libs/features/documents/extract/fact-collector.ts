@@ -1,5 +1,7 @@
+import type { NodeToLearn } from '#libs/features/knowledge/index.ts';
 import { admitText } from '#libs/kernel/text.ts';
-import type { ExtractedEdge, ExtractedNode, Extraction } from './extraction.ts';
+
+import type { ExtractedEdge, Extraction } from './extraction.ts';
 import { MAX_PASSAGE, type Range } from './split-text.ts';
 
 const MAX_NODES = 2_000;
@@ -13,7 +15,7 @@ export class FactCollector {
   readonly documentId: string;
   readonly #passages: (Range & { readonly text: string })[] = [];
   readonly #lines: string[] = [];
-  readonly #nodes = new Map<string, ExtractedNode>();
+  readonly #nodes = new Map<string, NodeToLearn>();
   readonly #edges = new Map<string, ExtractedEdge>();
   #truncated = false;
 
@@ -49,7 +51,7 @@ export class FactCollector {
   }
 
   /** The first node of a key counts. @returns its key; null: there are too many */
-  addNode(node: Omit<ExtractedNode, 'passage'> & { readonly passage?: number | null }): string | null {
+  addNode(node: Omit<NodeToLearn, 'passage'> & { readonly passage?: number | null }): string | null {
     if (this.#nodes.has(node.key)) return node.key;
     const name = cut(node.name, MAX_NAME);
     if (name === '') return null;
@@ -84,7 +86,6 @@ export class FactCollector {
     const passage = edge.passage ?? (offset === null ? null : this.passageAt(offset));
     const [name, fact] = [cut(edge.name, MAX_NAME), cut(edge.fact, MAX_FACT)];
     this.#edges.set(key, {
-      key,
       name,
       fact,
       source,

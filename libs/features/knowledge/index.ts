@@ -21,7 +21,6 @@ export { answerOf, excerptsOf, type Quote, quotesOf, saysTheSame, scoreOf } from
 export { quotesFor, Research, type SearchableGraphs } from './quotes/research.ts';
 export { plainTextOf } from './quotes/sentences.ts';
 export { Terms } from './quotes/terms.ts';
-export { isStopWord, queryWords, stemOf, wordsOf } from './search/index.ts';
 export type { Question, SearchResult } from './search/index.ts';
 
 /** Knowledge as other features use it. */

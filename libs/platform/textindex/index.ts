@@ -1,4 +1,5 @@
 /** Words in texts, and where they occur: files of postings, the threads that read and write them, and how words match. */
+export { enlarged } from './columns.ts';
 export { IndexCache, type IndexCacheOptions } from './index-cache.ts';
 export { indexBeingBuilt, IndexQueries, indexUnavailable } from './index-queries.ts';
 export { deleteIndexFile, IndexFile, isUnusable, parseRow, type Row, UnreadableRow } from './index-file.ts';

@@ -1,8 +1,9 @@
 import { admitText } from '#libs/kernel/text.ts';
 import type { Agent } from '#libs/features/agents/index.ts';
-import { isStopWord, type Knowledge, queryWords, stemOf, wordsOf } from '#libs/features/knowledge/index.ts';
+import type { Knowledge } from '#libs/features/knowledge/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { asText, type Model, type ModelCall, type ModelEnd, untrusted } from '#libs/platform/model/index.ts';
+import { isStopWord, queryWords, stemOf, wordsOf } from '#libs/platform/textindex/index.ts';
 
 import { BY_WORDS, type Relevance } from './invocation.ts';
 

@@ -1,6 +1,6 @@
 /* The index of one organization's messages: its file, what of it is in memory, and how changes of channels are written. */
 import { admitText } from '#libs/kernel/text.ts';
-import { IndexFile, TermWriter, wordsOf } from '#libs/platform/textindex/index.ts';
+import { enlarged, IndexFile, TermWriter, wordsOf } from '#libs/platform/textindex/index.ts';
 
 import { MAX_TEXT, type MessageChange } from './message-text.ts';
 
@@ -143,15 +143,8 @@ class ChannelWriter {
   }
 }
 
-/** A column that is long enough for `size` values. */
-function enlarged<C extends Int32Array | Float64Array | Uint16Array | Uint8Array>(column: C, size: number): C {
-  if (size <= column.length) return column;
-  // By a quarter: an index of a million messages must not take the memory of two.
-  const length = Math.max(1_024, size, Math.ceil(column.length * 1.25));
-  const larger = new (column.constructor as new (length: number) => C)(length);
-  larger.set(column as never);
-  return larger;
-}
+/** Of columns: an index of a million messages must not take the memory of two. */
+const GROWTH = 1.25;
 
 export interface KnownChannel {
   readonly channel: number;
@@ -212,10 +205,10 @@ export class MessageColumns {
   }
 
   #reserve(size: number): void {
-    this.channel = enlarged(this.channel, size);
-    this.sequence = enlarged(this.sequence, size);
-    this.atMs = enlarged(this.atMs, size);
-    this.words = enlarged(this.words, size);
-    this.isCurrent = enlarged(this.isCurrent, size);
+    this.channel = enlarged(this.channel, size, GROWTH);
+    this.sequence = enlarged(this.sequence, size, GROWTH);
+    this.atMs = enlarged(this.atMs, size, GROWTH);
+    this.words = enlarged(this.words, size, GROWTH);
+    this.isCurrent = enlarged(this.isCurrent, size, GROWTH);
   }
 }

@@ -1,7 +1,8 @@
 /* What research searches for, and which of the results it keeps. */
 import { admitText } from '#libs/kernel/text.ts';
+import { wordsOf } from '#libs/platform/textindex/index.ts';
 
-import { type FoundEdge, type FoundNode, type FoundSource, wordsOf } from '../search/index.ts';
+import type { FoundEdge, FoundNode, FoundSource } from '../search/index.ts';
 import type { Finding, Plan, Source } from './finding.ts';
 import { subjectWords, Terms } from './terms.ts';
 

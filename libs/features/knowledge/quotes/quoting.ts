@@ -1,7 +1,8 @@
 /* Sentences and facts that can be quoted, and those of them that answer a query best. */
 import { setImmediate as nextIteration } from 'node:timers/promises';
 
-import { stemOf, wordsOf } from '../search/index.ts';
+import { stemOf, wordsOf } from '#libs/platform/textindex/index.ts';
+
 import type { Finding, Source } from './finding.ts';
 import { cut, isThing, textOf } from './findings.ts';
 import { plainTextOf, sentencesOf } from './sentences.ts';

@@ -1,5 +1,6 @@
 /* The words that a query asks for, and how much of them a text has. */
-import { allowedTypos, queryWords, stemOf, typosBetween, wordsOf } from '../search/index.ts';
+import { allowedTypos, queryWords, stemOf, typosBetween, wordsOf } from '#libs/platform/textindex/index.ts';
+
 import type { Term } from './finding.ts';
 
 /** Words of questions that carry no subject, besides those that search leaves out. */

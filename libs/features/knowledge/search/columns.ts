@@ -1,4 +1,4 @@
-import type { IndexFile } from '#libs/platform/textindex/index.ts';
+import { enlarged, type IndexFile } from '#libs/platform/textindex/index.ts';
 
 /*
  * What a query needs of every fact, in memory: about 40 bytes for each. A cache of the file, which is brought up to date
@@ -15,16 +15,6 @@ const NEVER = 0x7fff_ffff;
 export interface Point {
   readonly revision: number;
   readonly timeMs: number;
-}
-
-type Column = Int32Array | Float64Array | Uint16Array | Uint8Array;
-
-/** A column that is long enough for `size` values. */
-function enlarged<C extends Column>(column: C, size: number): C {
-  if (size <= column.length) return column;
-  const larger = new (column.constructor as new (length: number) => C)(Math.max(1_024, size, column.length * 2));
-  larger.set(column as never);
-  return larger;
 }
 
 interface Ending {

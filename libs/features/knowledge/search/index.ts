@@ -9,5 +9,4 @@ export type {
   SearchResult,
 } from './graph-questions.ts';
 export { GraphSearch } from './graph-search.ts';
-export { allowedTypos, isStopWord, queryWords, stemOf, typosBetween, wordsOf } from '#libs/platform/textindex/index.ts';
 export { searchRoutes } from './search.http.ts';

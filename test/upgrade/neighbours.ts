@@ -61,12 +61,14 @@ const PAGES = {
   '/file.txt': { headers: { 'content-type': 'text/plain' }, body: 'A plain text that was fetched.' },
 };
 
-/** The words in brackets in the last message decide. */
+/** The words in brackets in the last message decide. Messages without an answer between them are one for the model. */
 const answerOf: Answer = (response, request) => {
   const { messages, tools = [] } = request.body;
   const last = messages.at(-1);
-  const words = JSON.stringify(last?.content ?? '');
-  const asked = words.match(/\[(\w+)(?: ([\w-]+))?\]/);
+  const asked = last?.content
+    ?.split('\n\n')
+    .at(-1)
+    ?.match(/\[(\w+)(?: ([\w-]+))?\]/);
   const call = (name: string, input: object): Answer =>
     says({
       reasoning: ['I ', 'look it up.'],

@@ -3,6 +3,7 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { promisify } from 'node:util';
 import { eventually } from '#test/support/eventually.ts';
+import { environmentOfCheckout } from '#test/support/former-checkout.ts';
 
 export interface Started {
   readonly baseUrl: string;
@@ -20,10 +21,7 @@ const START_MS = 600_000;
  * @param settings the variables of Parley; PORT among them
  */
 export async function startCheckout(folder: string, settings: Settings): Promise<Started> {
-  const { PATH = '', HOME = '' } = process.env;
-  // Nothing of this process's own installation: the checkout finds its own Node and packages.
-  const own = PATH.split(':').filter((path) => !path.includes('node_modules'));
-  const env = { PATH: own.join(':'), HOME, ...settings };
+  const env = { ...environmentOfCheckout(), ...settings };
   const program = spawn('npm', ['start'], { cwd: folder, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   program.stdout.on('data', (chunk) => (output += String(chunk)));

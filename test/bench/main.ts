@@ -1,4 +1,4 @@
-/** `npm run bench [-- row… --runs 5 --quick --quiet-wait 5 --data folder --json file]`: see docs/performance.md. */
+/** `npm run bench [-- row… --runs 5 --quick --quiet-wait 5 --data folder --beside version --json file]`: see docs/performance.md. */
 import { writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -11,6 +11,7 @@ import { crawlBenchmarks } from './crawl.benchmark.ts';
 import { printExtractTable } from './extract-table.ts';
 import { fanOutBenchmarks, fanOutTickBenchmark } from './fan-out.benchmark.ts';
 import { fanOutServersBenchmark } from './fan-out-servers.benchmark.ts';
+import { besideFormerVersion } from './former-version.ts';
 import { getBenchmarks } from './get.benchmark.ts';
 import { growthBenchmark } from './growth.benchmark.ts';
 import { handshakeBenchmark } from './handshake.benchmark.ts';
@@ -79,6 +80,7 @@ const USAGE = `npm run bench -- [row…] [options]
   --quick               shorter runs
   --quiet-wait <s>      seconds to wait for a quiet machine before each run; default: 5
   --data <folder>       a public collection that the row uses, such as Cranfield for search
+  --beside <version>    measures each row here and in another version, a commit or the folder of a checkout, in turn
   --json <file>         also write the results as JSON
   --list                print the names of the rows`;
 
@@ -90,6 +92,7 @@ const { values, positionals } = argumentsOf(() =>
       quick: { type: 'boolean', default: false },
       'quiet-wait': { type: 'string', default: '5' },
       data: { type: 'string' },
+      beside: { type: 'string' },
       json: { type: 'string' },
       list: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
@@ -135,10 +138,19 @@ const scale = { ...(values.quick ? QUICK : FULL), data: values.data ?? null };
 console.log(
   `Node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model}), medians of ${runs} runs\n`,
 );
-const results: BenchmarkResult[] = [];
 const chosen = new Set(positionals.length === 0 ? names : positionals.flatMap(rowsOf));
-for (const benchmark of BENCHMARKS.filter(({ name }) => chosen.has(name))) {
-  results.push(await runBenchmark(benchmark, { runs, scale, quietWaitSeconds, onSample: (text) => console.log(text) }));
+const onSample = (text: string): void => console.log(text);
+const results: BenchmarkResult[] = [];
+if (values.beside === undefined) {
+  for (const benchmark of BENCHMARKS.filter(({ name }) => chosen.has(name))) {
+    results.push(await runBenchmark(benchmark, { runs, scale, quietWaitSeconds, onSample }));
+  }
+} else {
+  const options = ['--quiet-wait', values['quiet-wait'], ...(values.quick ? ['--quick'] : [])];
+  if (values.data !== undefined) options.push('--data', values.data);
+  results.push(
+    ...(await besideFormerVersion({ version: values.beside, benchmarks: [...chosen], runs, options, onSample })),
+  );
 }
 console.log(`\n${renderTable(results)}`);
 if (values.json !== undefined) await writeFile(values.json, `${JSON.stringify({ runs, scale, results }, null, 2)}\n`);

@@ -62,7 +62,11 @@ export async function runBenchmark(
 
 function resultOf(row: Row, samples: ReadonlyMap<string, readonly Sample[]>): RowResult {
   const of = (side: string) => (samples.get(side) ?? []).map(({ figures }) => figures[row.figure] ?? Number.NaN);
-  const [ours, theirs] = [of(row.ours), of(row.theirs)];
+  return compare(row, of(row.ours), of(row.theirs));
+}
+
+/** @param ours figures of one side in each run */
+export function compare(row: Row, ours: readonly number[], theirs: readonly number[]): RowResult {
   const ratios = ours.map((value, run) => value / (theirs[run] ?? Number.NaN));
   const ratio = median(ratios);
   return {

@@ -20,9 +20,15 @@ export const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
  * @returns the path of the Node that runs Parley
  */
 export async function setUp({ redis, development = true }) {
-  const node = await ensureDependencies(root, { development });
-  if (redis) ensureRedisServer();
-  return node;
+  const installing = ensureDependencies(root, { development });
+  try {
+    // npm runs meanwhile: its packages arrive while those of the system are installed.
+    if (redis) ensureRedisServer();
+  } finally {
+    // Also if there is no Redis: another set-up must not find npm at work.
+    await installing;
+  }
+  return installing;
 }
 
 /** Starts the program; this process ends when the program ends. */

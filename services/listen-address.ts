@@ -1,4 +1,5 @@
 import { createServer } from 'node:net';
+import { codeOf } from '#libs/kernel/faults.ts';
 import { StartRefusal } from '#libs/platform/lifecycle/index.ts';
 
 /**
@@ -28,7 +29,7 @@ export function listenRefusal(
   port: number,
   command = 'npm start',
 ): StartRefusal | undefined {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = codeOf(error);
   switch (code) {
     case 'EADDRINUSE':
       return new StartRefusal(`port ${port} of ${host} is in use; choose another: PORT=${nextPort(port)} ${command}`);

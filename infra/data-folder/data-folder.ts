@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs';
 import { access, constants, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { z } from 'zod';
+import { codeOf } from '#libs/kernel/faults.ts';
 import { parsedJson } from '#libs/kernel/json.ts';
 import { makeFolder, replaceFile, tryLock, type FolderLock } from '#libs/platform/files/index.ts';
 import { StartRefusal } from '#libs/platform/lifecycle/index.ts';
@@ -102,7 +103,7 @@ async function makeWritable(path: string): Promise<void> {
     makeFolder(path);
     await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const code = String(codeOf(error) ?? error);
     const why = code === 'EEXIST' || code === 'ENOTDIR' ? 'it, or a folder above it, is a file' : `no access (${code})`;
     throw new StartRefusal(`the data folder ${path} cannot be used: ${why}; choose another with DATA_DIR=…`);
   }
@@ -117,7 +118,7 @@ async function requireRoom(path: string): Promise<void> {
   try {
     await writeFile(file, Buffer.alloc(ROOM_BYTES));
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const code = String(codeOf(error) ?? error);
     throw new StartRefusal(
       `the disk of the data folder ${path} is full or takes no writes (${code}): make room, at least 1 MiB, and start again`,
     );

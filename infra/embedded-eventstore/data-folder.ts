@@ -1,6 +1,7 @@
 // The folder of one event store, for one process at a time.
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { messageOf } from '#libs/kernel/faults.ts';
 import { makeFolder, tryLock, type FolderLock } from '#libs/platform/files/index.ts';
 
 const LOCK_FILE = 'lock.sqlite';
@@ -51,8 +52,4 @@ function acquire(path: string): FolderLock {
   }
   if (lock === undefined) throw new CannotStartError(`the data folder ${path} is in use by another process`);
   return lock;
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

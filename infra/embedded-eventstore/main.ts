@@ -3,6 +3,7 @@
 // EVENTSTORE_INSECURE (false; true serves calls without credentials, as on a real server).
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { messageOf } from '#libs/kernel/faults.ts';
 import { CREDENTIALS_FILE } from './credentials.ts';
 import { startEmbeddedEventStore } from './server.ts';
 
@@ -37,6 +38,6 @@ try {
   await store.stop();
   process.exit(0);
 } catch (error) {
-  process.stderr.write(`event store: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.stderr.write(`event store: ${messageOf(error)}\n`);
   process.exitCode = 1;
 }

@@ -5,7 +5,8 @@ import { chmodSync } from 'node:fs';
 import { createServer as createProbe } from 'node:net';
 import { join } from 'node:path';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
-import { CannotStartError, DATA_FILE, damagedLog, lockDataFolder, messageOf } from './data-folder.ts';
+import { codeOf, messageOf } from '#libs/kernel/faults.ts';
+import { CannotStartError, DATA_FILE, damagedLog, lockDataFolder } from './data-folder.ts';
 import { credentialsOf, type Credentials } from './credentials.ts';
 import { authenticated } from './grpc/authentication.ts';
 import { gossipService, serverFeaturesService, unsupportedServices } from './grpc/cluster-services.ts';
@@ -147,7 +148,7 @@ async function probe(host: string, port: number): Promise<void> {
   try {
     await once(server, 'listening');
   } catch (error) {
-    const isBusy = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
+    const isBusy = codeOf(error) === 'EADDRINUSE';
     throw new CannotStartError(isBusy ? `port ${port} on ${host} is in use` : `cannot listen: ${String(error)}`);
   }
   server.close();

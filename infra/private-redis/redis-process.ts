@@ -6,6 +6,9 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { pingRedis } from './ping.ts';
 
+const COMMAND = 'redis-server';
+/** Redis loads its data before it answers. */
+const READY_TIMEOUT_MS = 60_000;
 const GRACE_MS = 5_000;
 /** Signals of a crash. */
 const CRASHES = new Set<NodeJS.Signals | null>(['SIGSEGV', 'SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL']);
@@ -18,10 +21,6 @@ export interface RedisProcessOptions {
   readonly password?: string;
   /** Further lines of redis.conf, e.g. `['maxmemory 64mb']`. Each wins over the defaults. */
   readonly extraConfig?: readonly string[];
-  /** Default: `redis-server` of the PATH. */
-  readonly command?: string;
-  /** Limit of the start: Redis loads its data before it answers. Default 60,000. */
-  readonly readyTimeoutMs?: number;
   /** Aborts the start and ends the process. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -43,8 +42,8 @@ export interface RedisProcess {
  * @throws RedisStartError with the output of Redis if it exits or does not answer; the reason of the signal
  */
 export async function startRedisProcess(options: RedisProcessOptions): Promise<RedisProcess> {
-  const { dataDir, port, password, command = 'redis-server', readyTimeoutMs = 60_000, signal } = options;
-  const child = spawn(command, ['-'], {
+  const { dataDir, port, password, signal } = options;
+  const child = spawn(COMMAND, ['-'], {
     cwd: dataDir,
     stdio: ['pipe', 'pipe', 'pipe'],
     // A separate process group: Ctrl-C in a terminal must not end Redis, which is stopped last.
@@ -59,20 +58,20 @@ export async function startRedisProcess(options: RedisProcessOptions): Promise<R
   child.stdin.end(redisConfig(options));
   if (child.pid === undefined) {
     await exited;
-    throw new RedisStartError(`${command} could not be started: ${output()}`, { notFound: true });
+    throw new RedisStartError(`${COMMAND} could not be started: ${output()}`, { notFound: true });
   }
   const pid = child.pid;
   endWithUs(pid, exited);
 
   let gone = false;
   void exited.then(() => (gone = true));
-  const deadline = Date.now() + readyTimeoutMs;
+  const deadline = Date.now() + READY_TIMEOUT_MS;
   while (!(await pingRedis({ port, ...(password === undefined ? {} : { password }) }))) {
     if (gone) {
       const how = child.exitCode === null ? `by ${child.signalCode}` : 'at once';
       // SIGKILL, for example when memory is exhausted, says nothing about the data. A crash does.
       const ended = child.exitCode !== null || CRASHES.has(child.signalCode);
-      throw new RedisStartError(`${command} ended ${how}: ${output()}`, { ended });
+      throw new RedisStartError(`${COMMAND} ended ${how}: ${output()}`, { ended });
     }
     if (signal?.aborted === true) {
       child.kill('SIGKILL');
@@ -81,7 +80,7 @@ export async function startRedisProcess(options: RedisProcessOptions): Promise<R
     }
     if (Date.now() > deadline) {
       child.kill('SIGKILL');
-      throw new RedisStartError(`${command} did not answer within ${readyTimeoutMs} ms`);
+      throw new RedisStartError(`${COMMAND} did not answer within ${READY_TIMEOUT_MS} ms`);
     }
     await new Promise((resolve) => setTimeout(resolve, 10));
   }

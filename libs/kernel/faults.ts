@@ -75,6 +75,11 @@ export class CorruptEventError extends Error {
   override readonly name = 'CorruptEventError';
 }
 
+/** The `code` of an error of Node or of a library; undefined for anything else. */
+export function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}
+
 /** The message of whatever was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

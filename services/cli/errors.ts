@@ -1,4 +1,4 @@
-import { Fault } from '#libs/kernel/faults.ts';
+import { codeOf, Fault } from '#libs/kernel/faults.ts';
 import { refusalLines } from '#libs/platform/lifecycle/index.ts';
 
 /** The command cannot be executed: one line with the reason. */
@@ -33,7 +33,7 @@ export function isFileError(error: unknown): error is NodeJS.ErrnoException {
 
 /** Whether the reader of standard output, such as `head`, has closed it. */
 export function isReaderGone(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'EPIPE';
+  return codeOf(error) === 'EPIPE';
 }
 
 /** The reason of an error of the file system, for the operator. */

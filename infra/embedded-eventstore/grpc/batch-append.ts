@@ -1,6 +1,7 @@
 // Streams.BatchAppend: one long-lived call per client carries many concurrent appends. A correlation id identifies
 // each; it may come in several chunks, and gets exactly one response, in any order.
 import { status, type ServerDuplexStream } from '@grpc/grpc-js';
+import { messageOf } from '#libs/kernel/faults.ts';
 import { Fields } from '#libs/platform/protobuf/index.ts';
 import type { DeleteRequest, EventLog, ExpectedRevision } from '../log/event-log.ts';
 import {
@@ -72,7 +73,7 @@ export function batchAppend(log: EventLog, call: BatchCall, out: Outgoing): void
       void finish(chunk.correlationId, append);
     } catch (error) {
       // An unreadable chunk has no correlation id to respond to.
-      out.fail(invalidArgument(error instanceof Error ? error.message : String(error)));
+      out.fail(invalidArgument(messageOf(error)));
     }
     if (log.pendingBytes >= MAX_PENDING_BYTES || call.writableNeedDrain) call.pause();
   });

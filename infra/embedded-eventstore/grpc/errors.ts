@@ -1,5 +1,6 @@
 // Errors as the official client expects them: a gRPC status, and trailers, of
 // which `exception` selects the typed error of the client. Trailers are ASCII.
+import { messageOf } from '#libs/kernel/faults.ts';
 import { Metadata, status, type StatusObject } from '@grpc/grpc-js';
 import {
   type DeleteRequest,
@@ -97,7 +98,7 @@ export function requireWritten({ stream, expected }: DeleteRequest, outcome: Wri
 
 export function toCallError(error: unknown): CallError {
   if (error instanceof CallError) return error;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   if (!(error instanceof LogWriteError)) return new CallError(status.INTERNAL, message);
   // Nothing of the write is in the log; reads still work.
   return new CallError(status.UNAVAILABLE, `The event store could not write to disk: ${message}`);

@@ -4,6 +4,7 @@
 import type { ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextIteration } from 'node:timers/promises';
+import { WakeUp } from '#libs/platform/lifecycle/index.ts';
 import { logSource, type Direction, type EventLog, type LogSource } from '../log/event-log.ts';
 import type { StoredEvent } from '../log/stored-event.ts';
 import { invalidArgument, streamDeleted } from './errors.ts';
@@ -113,9 +114,9 @@ function firstOffset({ from = 0, direction, stream }: ReadPlan): number | 'end' 
 export async function subscribe({ source, filter, from, encode }: ReadPlan, out: Outgoing): Promise<void> {
   let next = from === 'end' ? source.end() : from === undefined ? 0 : from + 1;
   const checkpoints = filter && sendCheckpoints(filter.checkpointInterval, next - 1, out);
-  let wake = Promise.withResolvers<void>();
-  const unsubscribe = source.onCommit(() => wake.resolve());
-  out.closed.addEventListener('abort', () => wake.resolve());
+  const commits = new WakeUp();
+  const unsubscribe = source.onCommit(commits.wake);
+  out.closed.addEventListener('abort', commits.wake);
   let isCaughtUp = false;
   out.write(confirmationResponse(randomUUID()));
   try {
@@ -138,9 +139,7 @@ export async function subscribe({ source, filter, from, encode }: ReadPlan, out:
         checkpoints?.caughtUp();
         out.write(caughtUpResponse());
       }
-      // A commit since the page was read has resolved it already.
-      await wake.promise;
-      wake = Promise.withResolvers();
+      await commits.sleep();
     }
   } finally {
     unsubscribe();

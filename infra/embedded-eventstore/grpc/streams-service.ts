@@ -6,6 +6,7 @@ import type { sendUnaryData, ServerWritableStream } from '@grpc/grpc-js';
 import { setMaxListeners } from 'node:events';
 import type { EventLog } from '../log/event-log.ts';
 import { batchAppend, type BatchCall } from './batch-append.ts';
+import { stoppedBeforeAppend } from './errors.ts';
 import type { AppendResp } from './messages.ts';
 import { OpenCalls } from './outgoing.ts';
 import { read } from './read.ts';
@@ -38,7 +39,7 @@ export function streamsService(log: EventLog): GrpcService {
       tombstone: unary((request: TombstoneReq) => tombstoneStream(log, request)),
     },
     stop: () => {
-      stop.abort();
+      stop.abort(stoppedBeforeAppend());
       openCalls.stop();
     },
   };

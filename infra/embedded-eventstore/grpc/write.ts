@@ -2,10 +2,11 @@
 // event), Streams.Delete (soft) and Streams.Tombstone (final).
 import type { DeleteReq, TombstoneReq } from '@eventstore/db-client/generated/streams_pb.js';
 import type { ServerReadableStream } from '@grpc/grpc-js';
+import { unlessAborted } from '#libs/platform/lifecycle/index.ts';
 import { Fields } from '#libs/platform/protobuf/index.ts';
 import type { AppendRequest, DeleteRequest, EventLog, WriteOutcome } from '../log/event-log.ts';
 import { isMetastream } from '../log/stream-state.ts';
-import { invalidArgument, requireWritten, stoppedBeforeAppend } from './errors.ts';
+import { invalidArgument, requireWritten } from './errors.ts';
 import { AppendReq, AppendResp, DeleteResp, Empty, positionIn, TombstoneResp } from './messages.ts';
 import { EventCollector, parseTarget } from './proposed-event.ts';
 
@@ -14,7 +15,8 @@ const FIELD = { options: 1, proposedMessage: 2 } as const;
 export type AppendCall = ServerReadableStream<Buffer, InstanceType<typeof AppendResp>>;
 
 /**
- * @param stopping aborts when the server stops: an append that has not arrived completely is refused at once
+ * @param stopping aborts with the error of such appends when the server stops: one that has not arrived
+ *   completely is refused at once
  * @throws CallError, LogWriteError (rejects)
  */
 export async function append(
@@ -22,7 +24,7 @@ export async function append(
   call: AppendCall,
   stopping: AbortSignal,
 ): Promise<InstanceType<typeof AppendResp>> {
-  const request = await unlessStopping(collect(call), stopping);
+  const request = await unlessAborted(collect(call), stopping);
   return toResponse(request, await log.append(request));
 }
 
@@ -51,18 +53,6 @@ function parseDeletion(request: DeleteReq | TombstoneReq): DeleteRequest {
     throw invalidArgument(`'${target.stream}' is a metadata stream and is deleted with its stream.`);
   }
   return target;
-}
-
-async function unlessStopping<T>(work: Promise<T>, stopping: AbortSignal): Promise<T> {
-  const stopped = Promise.withResolvers<never>();
-  const stop = (): void => stopped.reject(stoppedBeforeAppend());
-  if (stopping.aborted) stop();
-  stopping.addEventListener('abort', stop);
-  try {
-    return await Promise.race([work, stopped.promise]);
-  } finally {
-    stopping.removeEventListener('abort', stop);
-  }
 }
 
 async function collect(call: AsyncIterable<Buffer>): Promise<AppendRequest> {

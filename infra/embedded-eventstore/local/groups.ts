@@ -1,5 +1,6 @@
 // Consumer groups for members in the process of the event store's thread. Other members use gRPC; the groups are the same.
 import { randomUUID } from 'node:crypto';
+import { messageOf } from '#libs/kernel/faults.ts';
 import { status } from '@grpc/grpc-js';
 import { CallError } from '../grpc/errors.ts';
 import type { EmbeddedGroup, EmbeddedGroupSettings, EmbeddedParkedEvent } from '#libs/platform/embedded-log/index.ts';
@@ -111,7 +112,7 @@ export class LocalMembers {
       send: ({ id, event }) => this.#send(['delivery', member, id, event?.position ?? -1]),
       fail: (error) => {
         this.leave(member);
-        this.#send(['dropped', member, error instanceof Error ? error.message : String(error)]);
+        this.#send(['dropped', member, messageOf(error)]);
       },
       bufferSize,
       maxBytes: this.#maxBytes,

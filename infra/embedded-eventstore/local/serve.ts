@@ -1,5 +1,6 @@
 // Serves the calls of this process, in the thread of the event store.
 import type { MessagePort } from 'node:worker_threads';
+import { messageOf } from '#libs/kernel/faults.ts';
 import type { EmbeddedOutcome, EmbeddedProposal } from '#libs/platform/embedded-log/index.ts';
 import { bytes, encode } from '#libs/platform/protobuf/index.ts';
 import { MAX_APPEND_BYTES, MAX_RECORDS_BYTES } from '../grpc/errors.ts';
@@ -50,7 +51,7 @@ export function serveLocal(served: Served, port: MessagePort): () => void {
       if (isPage(result)) transferred.push(result.bytes.buffer);
       if (id !== 0) send(['result', id, result]);
     } catch (error) {
-      send(['error', id, error instanceof Error ? error.message : String(error)]);
+      send(['error', id, messageOf(error)]);
     }
   };
   let stopPublishing: (() => void) | undefined;

@@ -8,6 +8,7 @@
 //   about    'format'            -> number of this layout
 import { LRUCache } from 'lru-cache';
 import { createHash } from 'node:crypto';
+import { messageOf } from '#libs/kernel/faults.ts';
 import { open, type Database, type RootDatabase } from 'lmdb';
 import { LogWriteError, type DurableKeyValue } from './event-log.ts';
 import { StoredEvent } from './stored-event.ts';
@@ -168,7 +169,7 @@ async function reasonOf(error: unknown): Promise<string> {
     await error.commitError;
     return error.message;
   } catch (reason) {
-    return reason instanceof Error ? reason.message : String(reason);
+    return messageOf(reason);
   }
 }
 

@@ -18,9 +18,9 @@ import {
   wholeOf,
 } from './checked-content.ts';
 
-/** A removal takes milliseconds: an older file in `removed` is what a killed process has left behind. */
 /** Hexadecimal digits at the start of a removed file's name. */
 const HASH_LENGTH = 64;
+/** A removal takes milliseconds: an older file in `removed` is what a killed process has left behind. */
 const UNFINISHED_MS = 60 * 60_000;
 
 /**

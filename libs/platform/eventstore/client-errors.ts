@@ -9,7 +9,7 @@ import {
   UnknownError,
   WrongExpectedVersionError,
 } from '@eventstore/db-client';
-import { Fault, outcomeUnknown, storeUnavailable, StreamGone, messageOf } from '#libs/kernel/faults.ts';
+import { codeOf, Fault, messageOf, outcomeUnknown, storeUnavailable, StreamGone } from '#libs/kernel/faults.ts';
 
 /** gRPC status codes. */
 const UNAVAILABLE = 14;
@@ -62,8 +62,4 @@ export function appendError(error: unknown): Error {
 /** Errors of the server, such as a full disk, after which it may or may not have written the events. */
 export function isIndefinite(error: unknown): boolean {
   return error instanceof UnknownError || error instanceof DeadlineExceededError;
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined;
 }

@@ -4,7 +4,7 @@ import { EventStoreConnection } from './connection.ts';
 let opened: EventStoreConnection | undefined;
 afterEach(() => opened?.close());
 
-const open = (url: string) => (opened = EventStoreConnection.open({ url }));
+const open = (url: string) => (opened = new EventStoreConnection({ url }));
 
 test('a closed connection stays closed, and does not affect others of the process', async () => {
   const first = open('esdb://127.0.0.1:1?tls=false');

@@ -38,11 +38,7 @@ export class EventStoreConnection {
   #tlsIsInDoubt: boolean;
 
   /** Connects at the first call. Errors: `Error` for a bad URL. */
-  static open(options: ConnectionOptions): EventStoreConnection {
-    return new EventStoreConnection(options);
-  }
-
-  private constructor(options: ConnectionOptions) {
+  constructor(options: ConnectionOptions) {
     this.#options = options;
     this.foreign = new ForeignEvents(options.onForeign);
     this.#guarded = this.#newClient();

@@ -1,6 +1,7 @@
 import type { EmbeddedLog, EmbeddedMembership } from '#libs/platform/embedded-log/index.ts';
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { admitText } from '#libs/kernel/text.ts';
+import { WakeUp } from '#libs/platform/lifecycle/index.ts';
 import type { ConsumedItem, ConsumeOptions, ConsumerGroup, Delivery, ParkedEvent } from './consumer-groups.ts';
 import { type EmbeddedEvents, type LogEvent, positionOf } from './embedded-events.ts';
 import type { LogStart } from './event-feed.ts';
@@ -90,7 +91,7 @@ class Membership implements OpenMembership {
   #isClosed = false;
   #delivered: Delivered[] = [];
   #failure: Error | undefined;
-  #wake = Promise.withResolvers<void>();
+  readonly #delivery = new WakeUp();
 
   constructor(events: EmbeddedEvents, name: string, options: ConsumeOptions) {
     this.#events = events;
@@ -100,9 +101,8 @@ class Membership implements OpenMembership {
 
   async *items(): AsyncGenerator<ConsumedItem, void, undefined> {
     const { bufferSize, signal } = this.#options;
-    const wake = (): void => this.#wake.resolve();
     const end = (): void => this.#end(this.#events.closed.reason);
-    signal.addEventListener('abort', wake);
+    signal.addEventListener('abort', this.#delivery.wake);
     this.#events.closed.addEventListener('abort', end);
     try {
       const membership = await this.#events.answer(() => this.#join(bufferSize));
@@ -114,11 +114,10 @@ class Membership implements OpenMembership {
         }
         if (this.#failure !== undefined) throw this.#failure;
         if (this.#delivered.length > 0) continue;
-        await this.#wake.promise;
-        this.#wake = Promise.withResolvers();
+        await this.#delivery.sleep();
       }
     } finally {
-      signal.removeEventListener('abort', wake);
+      signal.removeEventListener('abort', this.#delivery.wake);
       this.#events.closed.removeEventListener('abort', end);
     }
   }
@@ -128,7 +127,7 @@ class Membership implements OpenMembership {
     const membership = await this.#events.log.join(this.#name, bufferSize, {
       onDelivery: (id, position) => {
         this.#delivered.push({ id, position });
-        this.#wake.resolve();
+        this.#delivery.wake();
       },
       onDropped: (error) => this.#end(error),
     });
@@ -139,7 +138,7 @@ class Membership implements OpenMembership {
 
   #end(failure: Error): void {
     this.#failure = failure;
-    this.#wake.resolve();
+    this.#delivery.wake();
   }
 
   close(): void {

@@ -103,7 +103,7 @@ async function clientAdapters(options: EventStoreOptions) {
       import('./event-feed.eventstoredb.ts'),
       import('./consumer-groups.eventstoredb.ts'),
     ]);
-  const connection = EventStoreConnection.open(options);
+  const connection = new EventStoreConnection(options);
   return {
     store: new EventStoreDbStore(connection),
     feed: new EventStoreDbFeed(connection, options),

@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
+import { codeOf } from '#libs/kernel/faults.ts';
 import { parseEventStoreUrl, type EventStoreUrl } from '#libs/platform/config/index.ts';
 
 export interface TlsProblem {
@@ -103,7 +104,7 @@ async function answerOf(
 }
 
 function reasonOf(error: unknown): string | null {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+  const code = String(codeOf(error) ?? error);
   if (NOT_OF_TLS.test(code)) return null;
   const [, reason = `the TLS handshake fails with ${code}`] = REASONS.find(([codes]) => codes.test(code)) ?? [];
   return reason;

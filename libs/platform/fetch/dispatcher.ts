@@ -2,6 +2,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
 import { LRUCache } from 'lru-cache';
 import { Agent, buildConnector } from 'undici';
+import { codeOf } from '#libs/kernel/faults.ts';
 import type { AllowedHost } from '#libs/platform/config/index.ts';
 import { TransferError } from './fetch-error.ts';
 import type { Resolve, ResolvedAddress } from './resolver.ts';
@@ -122,7 +123,7 @@ function lookupOf(addresses: () => Promise<readonly ResolvedAddress[]>): LookupF
 
 function connectErrorOf(error: Error, protocol: string): Error {
   if (error instanceof TransferError) return error;
-  const code = 'code' in error ? error.code : undefined;
+  const code = codeOf(error);
   if (code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT') {
     return new TransferError('timeout', 'the server did not accept a connection in time', error);
   }

@@ -1,3 +1,5 @@
+import { codeOf } from '#libs/kernel/faults.ts';
+
 /** Why a fetch failed. Part of what users read, so a reason keeps its name. */
 export type FetchFailure =
   | 'invalid_url'
@@ -52,7 +54,7 @@ export class TransferError extends Error {
 export function fetchErrorOf(error: Error, url: string): Error {
   if (error instanceof TransferError) return new FetchError(error.reason, url, error.message, error.cause);
   if (error instanceof FetchError) return error;
-  const code = 'code' in error ? String(error.code) : '';
+  const code = String(codeOf(error) ?? '');
   if (error.name === 'HTTPParserError' || BAD_RESPONSES.has(code)) {
     return new FetchError('bad_response', url, 'the server sent a response that is not valid HTTP', error);
   }

@@ -1,5 +1,6 @@
 import { promises as dns } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
+import { codeOf } from '#libs/kernel/faults.ts';
 
 import { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 
@@ -58,7 +59,7 @@ async function resolveWith(lookup: () => Promise<readonly ResolvedAddress[]>): P
   try {
     return await lookup();
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    const code = codeOf(error);
     if (code === 'ETIMEOUT' || (error instanceof Error && error.name === 'TimeoutError')) {
       throw new TransferError('timeout', 'the name servers of the host did not answer in time', error);
     }

@@ -2,6 +2,7 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { codeOf } from '#libs/kernel/faults.ts';
 
 export { tryLock, type FolderLock } from './folder-lock.ts';
 export { openTemporaryFolder } from './temporary-folder.ts';
@@ -47,8 +48,4 @@ function create(path: string): void {
   } catch (error) {
     if (codeOf(error) !== 'EEXIST' || !statSync(path).isDirectory()) throw error;
   }
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined;
 }

@@ -4,6 +4,7 @@ import { systemClock } from '#libs/kernel/clock.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import { derivedId, newId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { newSpanId, newTraceId, parseTraceparent, traceparentFor } from '#libs/platform/telemetry/index.ts';
 import { actorOf, type Principal } from './auth.ts';
 import type { BodyBudget } from './body-budget.ts';
 import type { MemberRoute } from './members.ts';
@@ -82,28 +83,11 @@ export function beginReply(request: FastifyRequest, reply: FastifyReply): void {
   if (request.headers.traceparent !== undefined) void reply.header('traceparent', request.traceparent);
 }
 
-const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})$/;
-
-/** `traceparent` for the span of this request (W3C Trace Context, version 00). */
+/** `traceparent` for the span of this request: in the trace of its caller, or in a new one. */
 export function traceparentOf(header: string | string[] | undefined): string {
-  const match = typeof header === 'string' ? TRACEPARENT.exec(header) : null;
-  const spanId = randomHex(8);
-  return match ? `00-${match[1]}-${spanId}-${match[2]}` : `00-${randomHex(16)}-${spanId}-01`;
-}
-
-/** Random hex from a pool, which costs one system call for a thousand requests. */
-let pool = '';
-let poolAt = 0;
-function randomHex(bytes: number): string {
-  const length = bytes * 2;
-  if (poolAt + length > pool.length) {
-    pool = randomBytes(24 * 1024).toString('hex');
-    poolAt = 0;
-  }
-  const hex = pool.slice(poolAt, poolAt + length);
-  poolAt += length;
-  // The standard forbids an id of zeros only.
-  return hex.startsWith('00000000') ? `1${hex.slice(1)}` : hex;
+  const caller = parseTraceparent(header?.toString());
+  const { traceId = newTraceId(), isSampled = true } = caller ?? {};
+  return traceparentFor({ traceId, spanId: newSpanId(), isSampled });
 }
 
 const COMMAND_NAMESPACE: EntityId = '6c1f5f0e-58a5-5c0b-9c39-0f6b1d7b8a52';

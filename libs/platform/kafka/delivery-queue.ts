@@ -1,5 +1,5 @@
 import type { FeedItem, StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { within } from '#libs/platform/lifecycle/index.ts';
+import { WakeUp, within } from '#libs/platform/lifecycle/index.ts';
 import { HEARTBEAT_MS } from './connection.ts';
 
 type Events = readonly [StoredEvent, ...StoredEvent[]];
@@ -20,7 +20,7 @@ export class DeliveryQueue {
   #taken: readonly Waiting[] = [];
   #closed = false;
   #failure: { readonly error: unknown } | null = null;
-  #change = Promise.withResolvers<void>();
+  readonly #change = new WakeUp();
 
   constructor(maxBatch: number) {
     this.#maxBatch = maxBatch;
@@ -44,7 +44,7 @@ export class DeliveryQueue {
         done: Promise.withResolvers<void>(),
       };
       this.#offers.push(waiting);
-      this.#changed();
+      this.#change.wake();
       try {
         await settled(waiting.done.promise, heartbeat);
       } finally {
@@ -58,18 +58,18 @@ export class DeliveryQueue {
   /** Adds an item without events, which precedes the waiting batches. */
   push(item: FeedItem): void {
     this.#items.push(item);
-    this.#changed();
+    this.#change.wake();
   }
 
   fail(error: unknown): void {
     this.#failure ??= { error };
-    this.#changed();
+    this.#change.wake();
   }
 
   close(): void {
     this.#closed = true;
     for (const { done } of [...this.#offers, ...this.#taken]) done.resolve();
-    this.#changed();
+    this.#change.wake();
   }
 
   /** Null when closed. @throws the error of `fail` */
@@ -83,7 +83,7 @@ export class DeliveryQueue {
       if (item !== undefined) return item;
       const events = this.#take();
       if (events !== null) return { kind: 'events', events };
-      await this.#change.promise;
+      await this.#change.sleep();
     }
   }
 
@@ -97,11 +97,6 @@ export class DeliveryQueue {
     this.#taken = taken;
     const [first, ...rest] = taken.flatMap(({ events }) => events);
     return first === undefined ? null : [first, ...rest];
-  }
-
-  #changed(): void {
-    this.#change.resolve();
-    this.#change = Promise.withResolvers<void>();
   }
 }
 

@@ -16,3 +16,4 @@ export {
 export { requireVersion } from './required-version.ts';
 export { SharedCalls } from './shared-calls.ts';
 export { StopSequence } from './stop-sequence.ts';
+export { WakeUp } from './wake-up.ts';

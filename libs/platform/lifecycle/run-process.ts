@@ -38,8 +38,6 @@ export interface ProcessOptions {
    */
   start(signal: AbortSignal): Promise<{ stop(): Promise<readonly string[] | void> }>;
   readonly log: LifecycleLog;
-  /** Writes a line for the operator. Default: standard error. */
-  readonly print?: (line: string) => void;
   /** Milliseconds between the request to stop and the stop of the parts. Read after the start. */
   readonly stopDelayMs?: () => number;
 }
@@ -56,9 +54,8 @@ const STOP_LIMIT_MS = 30_000;
  *
  * Exit codes: 0 after a clean stop, 1 after a failed start or stop or an uncaught error, 130 after a second signal.
  */
-export function runProcess({ start, log, stopDelayMs = () => 0, ...options }: ProcessOptions): void {
-  const write = options.print ?? ((line: string) => void process.stderr.write(`${line}\n`));
-  const print = (line: string): void => write(redacted(line));
+export function runProcess({ start, log, stopDelayMs = () => 0 }: ProcessOptions): void {
+  const print = (line: string): void => void process.stderr.write(`${redacted(line)}\n`);
   // A terminal that was closed: without a listener, the error would be an uncaught one and end the process.
   process.stderr.on('error', () => undefined);
   let firstSignalAt: number | undefined;

@@ -1,4 +1,5 @@
 import type { EntityId } from '#libs/kernel/ids.ts';
+import { WakeUp } from '#libs/platform/lifecycle/index.ts';
 import type { TopicSubscriptions } from '#libs/platform/redis/index.ts';
 
 import { FRAME_FLAG, decodeLiveMessage } from './frames.ts';
@@ -26,33 +27,29 @@ export async function* endsOf(
   entities: readonly WatchedEntity[],
   signal: AbortSignal,
 ): AsyncGenerator<void, never> {
-  let wake = Promise.withResolvers<void>();
+  const sign = new WakeUp();
   const subscriptions = entities.map(({ category, organizationId, id }) =>
     topics.subscribe(entityTopic(category, organizationId, id), {
       onMessage(message) {
         const items = decodeLiveMessage(message);
-        if (items.some((item) => item.kind === 'head' || (item.flags & FRAME_FLAG.last) !== 0)) wake.resolve();
+        if (items.some((item) => item.kind === 'head' || (item.flags & FRAME_FLAG.last) !== 0)) sign.wake();
       },
       onListening: () => {
-        if (subscriptions.every(({ listening }) => listening)) wake.resolve();
+        if (subscriptions.every(({ listening }) => listening)) sign.wake();
       },
       onInterrupted: () => undefined,
     }),
   );
-  const onAbort = (): void => wake.resolve();
-  signal.addEventListener('abort', onAbort, { once: true });
+  signal.addEventListener('abort', sign.wake, { once: true });
   try {
     for (;;) {
       signal.throwIfAborted();
-      const timer = setTimeout(() => wake.resolve(), RECHECK_MS);
-      await wake.promise.finally(() => clearTimeout(timer));
-      // What follows from here on is for the next iteration.
-      wake = Promise.withResolvers();
+      await sign.sleep(RECHECK_MS);
       signal.throwIfAborted();
       yield;
     }
   } finally {
-    signal.removeEventListener('abort', onAbort);
+    signal.removeEventListener('abort', sign.wake);
     for (const subscription of subscriptions) subscription.stop();
   }
 }

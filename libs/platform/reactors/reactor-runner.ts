@@ -45,6 +45,10 @@ interface Held {
   timer: NodeJS.Timeout | undefined;
 }
 
+/**
+ * Events that one worker holds, those that wait for a slot or their next attempt included. Organizations take turns within
+ * these: beyond them, the reactor takes events in the order of the log.
+ */
 const MAX_HELD = 20_000;
 /**
  * For steps that wait for the stores alone: running more of them at a time ends none sooner, and fills the event loop, which
@@ -92,7 +96,7 @@ export class ReactorRunner {
     const stop = (): void => void this.#stop();
     signal.addEventListener('abort', stop, { once: true });
     if (signal.aborted) stop();
-    const { limits: { stepTimeoutMs = 60_000, maxHeld = MAX_HELD } = {}, on: types, from = 'start' } = this.#reactor;
+    const { limits: { stepTimeoutMs = 60_000 } = {}, on: types, from = 'start' } = this.#reactor;
     // A step that ends at the last moment is still to be answered.
     const names = new Set([this.#reactor.name, ...(this.#reactor.formerly ?? [])]);
     const group = {
@@ -105,7 +109,7 @@ export class ReactorRunner {
       },
       messageTimeoutMs: 2 * stepTimeoutMs,
     };
-    const items = this.#options.groups.consume(group, { bufferSize: maxHeld, signal: this.#leave.signal });
+    const items = this.#options.groups.consume(group, { bufferSize: MAX_HELD, signal: this.#leave.signal });
     for await (const item of items) {
       this.#isJoined = item.kind !== 'left';
       if (item.kind === 'left') this.#forget();
@@ -125,9 +129,8 @@ export class ReactorRunner {
       this.#held.delete(key);
       this.#lost.set(key, held);
     }
-    const { maxHeld = MAX_HELD } = this.#reactor.limits ?? {};
     for (const key of this.#lost.keys()) {
-      if (this.#lost.size <= maxHeld) break;
+      if (this.#lost.size <= MAX_HELD) break;
       this.#lost.delete(key);
     }
   }

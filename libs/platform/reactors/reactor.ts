@@ -57,11 +57,6 @@ export interface ReactorLimits {
   readonly perOrganization?: number;
   /** Those of them that one organization may have of one resource. Default: no limit of its own. */
   readonly perResource?: number;
-  /**
-   * Events that one worker holds, those that wait for a slot or their next attempt included. Organizations take turns
-   * within these: beyond them, the reactor takes events in the order of the log. Default 20,000.
-   */
-  readonly maxHeld?: number;
   /** Longest time that `handle` may take; what it returns later is dropped. Default 60,000. */
   readonly stepTimeoutMs?: number;
   /** Attempts at one event in one worker that `handle` may fail before the process is given up. Default 8. */

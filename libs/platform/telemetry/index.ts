@@ -4,4 +4,12 @@ export { createMetrics } from './metrics.ts';
 export type { Labels, Metrics } from './metrics.ts';
 export { otlpSpans } from './spans.otlp.ts';
 export type { OtlpOptions } from './spans.otlp.ts';
-export { type EndedSpan, type Spans, newSpanId, parseTraceparent, traceparentFor, type TraceContext } from './spans.ts';
+export {
+  type EndedSpan,
+  type Spans,
+  newSpanId,
+  newTraceId,
+  parseTraceparent,
+  traceparentFor,
+  type TraceContext,
+} from './spans.ts';

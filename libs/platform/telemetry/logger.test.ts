@@ -8,13 +8,13 @@ const offer = `ticket.${ticket}`;
 
 function linesOf(log: (logger: ReturnType<typeof createLogger>) => void): string {
   const lines: string[] = [];
-  log(createLogger({ role: 'gateway' }, { write: (line) => lines.push(line) }));
+  log(createLogger({}, { write: (line) => lines.push(line) }));
   return lines.join('');
 }
 
-test('a line is JSON with the level by name, the time and the role', () => {
+test('a line is JSON with the level by name and the time', () => {
   const line: unknown = JSON.parse(linesOf((log) => log.info({ n: 1 }, 'hello')));
-  expect(line).toMatchObject({ level: 'info', role: 'gateway', n: 1, msg: 'hello', time: expect.stringMatching(/Z$/) });
+  expect(line).toMatchObject({ level: 'info', n: 1, msg: 'hello', time: expect.stringMatching(/Z$/) });
 });
 
 test.each<[string, (log: ReturnType<typeof createLogger>) => void]>([

@@ -33,13 +33,13 @@ function redact(line: string): string {
  * @param destination by default standard output, whose errors cost lines of the log and nothing else
  */
 export function createLogger(
-  { level = 'info', role }: { level?: string; role?: string } = {},
+  { level = 'info' }: { level?: string } = {},
   destination: DestinationStream = standardOutput(),
 ): Logger {
   return pino(
     {
       level,
-      base: role === undefined ? null : { role },
+      base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       hooks: { streamWrite: redact },

@@ -17,9 +17,8 @@ const MAX_AHEAD_BYTES = 4 * 1024 * 1024;
 export class EventBuffer {
   readonly #onNext: (frame: LiveFrame) => void;
   readonly #memory: FrameMemory;
-  #recent: LiveFrame[] = [];
-  /** Number of frames at the start of `#recent` that are dropped; they are removed in batches. */
-  #dropped = 0;
+  /** By sequence: those of the last `size` sequences up to the head. */
+  readonly #recent = new Map<number, LiveFrame>();
   #recentBytes = 0;
   readonly #ahead = new Map<number, LiveFrame>();
   #aheadBytes = 0;
@@ -71,24 +70,25 @@ export class EventBuffer {
   after(after: number, maxBytes: number): readonly LiveFrame[] | null {
     const missing = this.#head - after;
     if (missing <= 0) return [];
-    if (missing > this.#kept) return null;
-    const first = this.#recent.length - missing;
-    let end = first;
-    for (let bytes = 0; end < this.#recent.length && (end === first || bytes < maxBytes); end++) {
-      bytes += this.#recent[end]?.bytes ?? 0;
+    if (missing > this.#recent.size) return null;
+    const frames: LiveFrame[] = [];
+    for (let bytes = 0; frames.length < missing && (frames.length === 0 || bytes < maxBytes);) {
+      const next = this.#recent.get(after + frames.length + 1);
+      if (next === undefined) break;
+      frames.push(next);
+      bytes += next.bytes;
     }
-    return this.#recent.slice(first, end);
+    return frames;
   }
 
   /** Keeps events from the log that directly precede the kept ones, as many as the limits allow. @param frames ascending */
   extendBack(frames: readonly LiveFrame[]): void {
     for (const frame of frames.toReversed()) {
-      if (frame.sequence !== this.#head - this.#kept) continue;
+      if (frame.sequence !== this.#head - this.#recent.size) continue;
       // It may have been read before a later event erased its data.
       if (frame.sequence <= this.#erasedUpTo) return;
-      if (this.#kept >= MAX_RECENT || this.#recentBytes + frame.bytes > MAX_RECENT_BYTES) return;
-      this.#recent.splice(0, this.#dropped, frame);
-      this.#dropped = 0;
+      if (this.#recent.size >= MAX_RECENT || this.#recentBytes + frame.bytes > MAX_RECENT_BYTES) return;
+      this.#recent.set(frame.sequence, frame);
       this.#recentBytes += frame.bytes;
       // May drop the frame at once; those before it are then no neighbours of the kept ones.
       this.#memory.add(frame, this);
@@ -103,51 +103,40 @@ export class EventBuffer {
       this.#removeAhead(sequence);
       return;
     }
-    while (this.#kept > this.#head - sequence) this.#dropOldest();
-    this.#removeDropped();
+    while (this.#recent.size > this.#head - sequence) this.#dropOldest();
   }
 
   /** Drops all frames. */
   clear(): void {
-    while (this.#kept > 0) this.#dropOldest();
-    this.#removeDropped();
+    this.#clearRecent();
     this.#clearAhead();
   }
 
-  get #kept(): number {
-    return this.#recent.length - this.#dropped;
-  }
-
   #append(frame: LiveFrame, sequence: ChannelSequence): void {
+    if (frame.has(FRAME_FLAG.erases)) {
+      this.#erasedUpTo = sequence;
+      this.#clearRecent();
+    }
     this.#head = sequence;
-    if (frame.has(FRAME_FLAG.erases)) this.#erase(sequence);
-    this.#recent.push(frame);
+    this.#recent.set(sequence, frame);
     this.#recentBytes += frame.bytes;
-    while (this.#kept > MAX_RECENT || (this.#recentBytes > MAX_RECENT_BYTES && this.#kept > 1)) this.#dropOldest();
-    this.#removeDropped();
+    while (this.#recent.size > MAX_RECENT || (this.#recentBytes > MAX_RECENT_BYTES && this.#recent.size > 1))
+      this.#dropOldest();
     this.#memory.add(frame, this);
     this.#onNext(frame);
   }
 
-  /** Drops the recent frames before the event. */
-  #erase(sequence: number): void {
-    this.#erasedUpTo = sequence;
-    while (this.#kept > 0) this.#dropOldest();
-    this.#removeDropped();
-  }
-
   #dropOldest(): void {
-    const oldest = this.#recent[this.#dropped];
-    this.#dropped += 1;
+    const sequence = this.#head - this.#recent.size + 1;
+    const oldest = this.#recent.get(sequence);
     if (oldest === undefined) return;
+    this.#recent.delete(sequence);
     this.#recentBytes -= oldest.bytes;
     this.#memory.delete(oldest);
   }
 
-  #removeDropped(): void {
-    if (this.#dropped * 8 <= this.#recent.length) return;
-    this.#recent = this.#recent.slice(this.#dropped);
-    this.#dropped = 0;
+  #clearRecent(): void {
+    while (this.#recent.size > 0) this.#dropOldest();
   }
 
   #putAhead(sequence: number, frame: LiveFrame): void {

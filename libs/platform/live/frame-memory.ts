@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { withinMemory } from '#libs/platform/config/index.ts';
 import type { LiveFrame } from './live-frame.ts';
 
@@ -17,21 +18,23 @@ interface FrameOwner {
  * that reconnect soon lack only the newest.
  */
 export class FrameMemory {
-  readonly #maxBytes: number;
-  /** In order of arrival. */
-  readonly #owners = new Map<LiveFrame, FrameOwner>();
-  /** Kept between evictions: a new iterator would pass over all entries that were deleted before the oldest one. */
-  #oldest = this.#owners.entries();
-  #bytes = 0;
+  /** In order of arrival: nothing reads entries, so the least recently used one is the oldest. */
+  readonly #owners: LRUCache<LiveFrame, FrameOwner>;
   #evicted = 0;
 
   constructor(maxBytes = MAX_KEPT_BYTES) {
-    this.#maxBytes = maxBytes;
+    this.#owners = new LRUCache({
+      maxSize: maxBytes,
+      sizeCalculation: (_owner, frame) => bytesOf(frame),
+      disposeAfter: (owner, frame, reason) => {
+        if (reason === 'evict') this.#evict(frame, owner);
+      },
+    });
   }
 
   /** Includes the objects of the frames, about. */
   get bytes(): number {
-    return this.#bytes;
+    return this.#owners.calculatedSize;
   }
 
   /** Number of frames that were dropped because of the limit since the last call. */
@@ -44,29 +47,20 @@ export class FrameMemory {
   /** May call `evict` of any owner, also for this frame. */
   add(frame: LiveFrame, owner: FrameOwner): void {
     this.#owners.set(frame, owner);
-    this.#bytes += bytesOf(frame);
-    while (this.#bytes > this.#maxBytes) this.#evictOldest();
+    if (bytesOf(frame) > this.#owners.maxSize) this.#evict(frame, owner);
   }
 
   delete(frame: LiveFrame): void {
-    if (this.#owners.delete(frame)) this.#bytes -= bytesOf(frame);
+    this.#owners.delete(frame);
   }
 
-  #evictOldest(): void {
-    let next = this.#oldest.next();
-    if (next.done === true) {
-      this.#oldest = this.#owners.entries();
-      next = this.#oldest.next();
-    }
-    if (next.done === true) throw new Error('frames are counted that are not kept');
-    const [frame, owner] = next.value;
+  #evict(frame: LiveFrame, owner: FrameOwner): void {
     const before = this.#owners.size;
     owner.evict(frame);
-    this.delete(frame);
-    this.#evicted += before - this.#owners.size;
+    this.#evicted += 1 + before - this.#owners.size;
   }
 }
 
-function bytesOf(frame: LiveFrame): number {
-  return frame.bytes + FRAME_OVERHEAD_BYTES;
+function bytesOf({ bytes }: LiveFrame): number {
+  return bytes + FRAME_OVERHEAD_BYTES;
 }

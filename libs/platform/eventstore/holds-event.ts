@@ -1,15 +1,21 @@
+import { z } from 'zod';
 import { streamRevision } from '#libs/kernel/event.ts';
 import type { LogFeed } from './event-feed.ts';
-import type { EventStore } from './event-store.ts';
-import { comparePositions, decodePosition } from './position.ts';
+import type { EventStore, StoredEvent } from './event-store.ts';
+import { comparePositions, decodePosition, encodePosition } from './position.ts';
 
-/** An event of a log, by which the log is recognized. */
-export interface EventIdentity {
-  readonly stream: string;
-  readonly revision: number;
-  readonly id: string;
+/** An event of a log, by which the log is recognized. WARNING: it is stored, in Redis and in Kafka. */
+export const eventIdentity = z.object({
+  stream: z.string().min(1),
+  revision: z.int().nonnegative(),
+  id: z.string().min(1),
   /** `commit/prepare`; empty if unknown. */
-  readonly position: string;
+  position: z.string(),
+});
+export type EventIdentity = Readonly<z.infer<typeof eventIdentity>>;
+
+export function identityOf({ stream, revision, id, position }: StoredEvent): EventIdentity {
+  return { stream, revision, id, position: position ? encodePosition(position) : '' };
 }
 
 /** The log, as far as events are looked up in it. */

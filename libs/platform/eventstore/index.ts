@@ -39,7 +39,7 @@ export type {
 export { checkFeedOptions, DEFAULT_MAX_BATCH } from './event-feed.ts';
 export type { AppendResult, EventStore, EventToAppend, ReadStreamOptions, StoredEvent } from './event-store.ts';
 export { actorIn, withoutForeignContent } from './event-metadata.ts';
-export { holdsEvent, type WitnessedLog } from './holds-event.ts';
+export { eventIdentity, type EventIdentity, holdsEvent, identityOf, type WitnessedLog } from './holds-event.ts';
 export { jsonBytesOf } from './json-bytes.ts';
 export { comparePositions, decodePosition, encodePosition } from './position.ts';
 

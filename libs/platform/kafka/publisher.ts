@@ -3,14 +3,15 @@ import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import {
   comparePositions,
-  encodePosition,
+  type EventIdentity,
+  identityOf,
   type LogFeed,
   type LogStart,
   type StoredEvent,
 } from '#libs/platform/eventstore/index.ts';
 import type { KafkaConnection, Undelivered } from './connection.ts';
 import { describeError } from './kafka-errors.ts';
-import { earliest, resumingTogether, type PublishedEvent, type RelayCheckpoint } from './relay-checkpoint.ts';
+import { earliest, resumingTogether, type RelayCheckpoint } from './relay-checkpoint.ts';
 
 /** A message of an event for one topic. */
 export interface Outgoing {
@@ -67,7 +68,7 @@ export class Publisher {
   #started: GlobalPosition | null;
   #position: GlobalPosition | null;
   #sent: GlobalPosition | null;
-  #last: PublishedEvent | null;
+  #last: EventIdentity | null;
 
   constructor(from: RelayCheckpoint, parts: PublisherParts) {
     this.#parts = parts;
@@ -137,10 +138,8 @@ export class Publisher {
     await this.#deliver(sending, () => since, { mayBeAway: false });
     this.#position = this.#sent = last.position;
     // Other applications may delete their events.
-    if (last.position !== null && last.foreign === undefined && last.stream.length <= MAX_STREAM_NAME) {
-      const { stream, revision, id, position } = last;
-      this.#last = { stream, revision, id, position: encodePosition(position) };
-    }
+    if (last.position !== null && last.foreign === undefined && last.stream.length <= MAX_STREAM_NAME)
+      this.#last = identityOf(last);
   }
 
   /**

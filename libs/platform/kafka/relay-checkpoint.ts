@@ -4,17 +4,14 @@
  */
 import { z } from 'zod';
 import type { GlobalPosition } from '#libs/kernel/event.ts';
-import { comparePositions, decodePosition, encodePosition, type LogStart } from '#libs/platform/eventstore/index.ts';
-
-const published = z.object({
-  stream: z.string().min(1),
-  revision: z.int().nonnegative(),
-  id: z.string().min(1),
-  position: z.string(),
-});
-
-/** An event that the relay has published. */
-export type PublishedEvent = z.infer<typeof published>;
+import {
+  comparePositions,
+  decodePosition,
+  encodePosition,
+  eventIdentity,
+  type EventIdentity,
+  type LogStart,
+} from '#libs/platform/eventstore/index.ts';
 
 /** Where each refusing partition of a topic resumes, by the number of the partition. */
 export interface RefusingTopic {
@@ -30,7 +27,7 @@ export interface RelayCheckpoint {
   /** Position of the last event that was published. `position` is later where no event followed. */
   readonly sent: GlobalPosition | null;
   /** The last event, which identifies the log; null where a relay of an older version has saved the position. */
-  readonly last: PublishedEvent | null;
+  readonly last: EventIdentity | null;
   readonly refusing: ReadonlyMap<string, RefusingTopic>;
 }
 
@@ -39,7 +36,7 @@ export const NOTHING_PUBLISHED: RelayCheckpoint = { position: null, sent: null, 
 const checkpointSchema = z.object({
   position: z.string(),
   sent: z.string().nullable(),
-  last: published.nullable(),
+  last: eventIdentity.nullable(),
   /** By topic; `after` lists partitions by the position that they resume after. */
   refusing: z.record(
     z.string(),

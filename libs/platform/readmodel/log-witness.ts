@@ -1,21 +1,15 @@
-import { z } from 'zod';
-
-import { encodePosition, holdsEvent, type StoredEvent, type WitnessedLog } from '#libs/platform/eventstore/index.ts';
+import {
+  eventIdentity,
+  type EventIdentity,
+  holdsEvent,
+  identityOf,
+  type StoredEvent,
+  type WitnessedLog,
+} from '#libs/platform/eventstore/index.ts';
 import { textsOf, type RedisClient } from '#libs/platform/redis/index.ts';
 import { parseStreamName } from '#libs/platform/streams/index.ts';
 
 import { projectionKeys, type ReadModelName } from './read-model.keys.ts';
-
-const witnessSchema = z.object({
-  stream: z.string().min(1),
-  revision: z.int().nonnegative(),
-  id: z.string().min(1),
-  /** `commit/prepare`, for messages. */
-  position: z.string(),
-});
-
-/** An event that the read models hold. */
-export type Witness = z.infer<typeof witnessSchema>;
 
 /**
  * Keeps, beside the read models of each category, an event that they were built from: the last one that a projector
@@ -51,8 +45,7 @@ export class LogWitness {
   async save(): Promise<void> {
     await Promise.all(
       [...this.#unsaved].map(async ([key, event]) => {
-        const { stream, revision, id, position } = event;
-        const text = JSON.stringify({ stream, revision, id, position: position ? encodePosition(position) : '' });
+        const text = JSON.stringify(identityOf(event));
         await this.#redis.send(key, (node) => node.set(key, text));
         if (this.#unsaved.get(key) === event) this.#unsaved.delete(key);
       }),
@@ -60,13 +53,13 @@ export class LogWitness {
   }
 
   /** An event for each category whose read models hold any. */
-  async saved(): Promise<Witness[]> {
+  async saved(): Promise<EventIdentity[]> {
     const texts = textsOf(await this.#redis.values([...this.#keys.values()]));
-    return texts.flatMap((text) => (text === null ? [] : [witnessSchema.parse(JSON.parse(text))]));
+    return texts.flatMap((text) => (text === null ? [] : [eventIdentity.parse(JSON.parse(text))]));
   }
 
   /** @returns an event that the read models hold and the log does not; null if there is none, or none was saved */
-  async missingIn(log: WitnessedLog): Promise<Witness | null> {
+  async missingIn(log: WitnessedLog): Promise<EventIdentity | null> {
     for (const witness of await this.saved()) {
       if (!(await holdsEvent(log, witness))) return witness;
     }

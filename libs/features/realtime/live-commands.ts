@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 import { z } from 'zod';
 
@@ -158,9 +158,7 @@ function requestOf(
   { id, data }: LiveCommand,
   session: CommandingSession,
 ): Request {
-  const fingerprint = createHash('sha256')
-    .update(`${type.type}\n${canonicalJson(data)}`)
-    .digest('base64url');
+  const fingerprint = hash('sha256', `${type.type}\n${canonicalJson(data)}`, 'base64url');
   const idempotencyKey = UUID.test(id) ? id.toLowerCase() : `${session.id}:${id}`;
   const commandId = derivedId(
     NAMESPACE,

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** The answer to an idempotency key. Not a read model: it expires and cannot be rebuilt. */
 export function idempotencyKey(scope: {
@@ -7,8 +7,6 @@ export function idempotencyKey(scope: {
   readonly key: string;
 }): string {
   // Hashed, because callers choose the key.
-  const digest = createHash('sha256')
-    .update(JSON.stringify([scope.principalId, scope.key]))
-    .digest('base64url');
+  const digest = hash('sha256', JSON.stringify([scope.principalId, scope.key]), 'base64url');
   return `parley:idempotency:{${scope.organizationId}:${digest}}`;
 }

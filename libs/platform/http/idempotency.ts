@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { StreamRevision } from '#libs/kernel/event.ts';
@@ -113,10 +113,11 @@ export function idempotentRunOf(request: FastifyRequest): IdempotentRun | null {
   }
   const { organizationId, principalId } = request.principal;
   const { body } = request;
-  const fingerprint = createHash('sha256')
-    .update(`${request.method} ${request.url}\n`)
-    .update(body instanceof Uint8Array ? body : canonicalJson(body))
-    .digest('base64url');
+  const head = `${request.method} ${request.url}\n`;
+  const fingerprint =
+    body instanceof Uint8Array
+      ? createHash('sha256').update(head).update(body).digest('base64url')
+      : hash('sha256', head + canonicalJson(body), 'base64url');
   return {
     scope: { organizationId, principalId, key },
     fingerprint,

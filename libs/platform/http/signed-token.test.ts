@@ -42,6 +42,13 @@ test('a secret that is too short is refused', () => {
   expect(() => new TokenSigner('short')).toThrow(RangeError);
 });
 
+test('texts and tokens of former versions stay the same: requests are repeated, and positions sent, after an update', () => {
+  const value = { b: [1, { d: null, c: 'é"\n' }, undefined], '10': -0, '9': true, a: { ü: 1.5e30, Z: [] } };
+  const text = '{"10":0,"9":true,"a":{"Z":[],"ü":1.5e+30},"b":[1,{"c":"é\\"\\n","d":null},null]}';
+  expect(canonicalJson(value)).toBe(text);
+  expect(signer.seal(['position', 'ä'], ['channel-1', 7])).toBe('Cym5u2WGY8TFTzu2uOrvVlsiY2hhbm5lbC0xIiw3XQ');
+});
+
 test('the order of members does not matter, the order of items does', () => {
   expect(canonicalJson({ b: 1, a: [{ d: 1, c: 2 }] })).toBe(canonicalJson({ a: [{ c: 2, d: 1 }], b: 1 }));
   expect(canonicalJson([1, 2])).not.toBe(canonicalJson([2, 1]));

@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 
 const MAC_BYTES = 16;
 
@@ -8,12 +8,14 @@ const MAC_BYTES = 16;
  * context does not open.
  */
 export class TokenSigner {
-  readonly #secret: string;
+  /** Not as text, which each token would decode again. */
+  readonly #secret: KeyObject;
 
   /** @param secret the same in every process that serves the same callers; at least 16 bytes */
   constructor(secret: string) {
-    if (Buffer.byteLength(secret) < 16) throw new RangeError('the signing secret needs at least 16 bytes');
-    this.#secret = secret;
+    const bytes = Buffer.from(secret);
+    if (bytes.length < 16) throw new RangeError('the signing secret needs at least 16 bytes');
+    this.#secret = createSecretKey(bytes);
   }
 
   seal(context: readonly string[], payload: unknown): string {
@@ -32,8 +34,10 @@ export class TokenSigner {
 
   #mac(context: readonly string[], payload: Uint8Array): Buffer {
     // With the length of the context in the message, no other split of the same bytes verifies.
-    const head = Buffer.from(JSON.stringify(context));
-    const hmac = createHmac('sha256', this.#secret).update(`${head.length}:`).update(head).update(payload);
+    const head = JSON.stringify(context);
+    const hmac = createHmac('sha256', this.#secret)
+      .update(`${Buffer.byteLength(head)}:${head}`)
+      .update(payload);
     return hmac.digest().subarray(0, MAC_BYTES);
   }
 }
@@ -43,12 +47,16 @@ export class TokenSigner {
  * storage. Ignores members that are `undefined`.
  */
 export function canonicalJson(value: unknown): string {
-  if (value === undefined) return 'null';
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const members = Object.entries(value)
-    .filter(([, member]) => member !== undefined)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`);
-  return `{${members.join(',')}}`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  let text = '';
+  // One text that grows: the arrays of entries that sorting and joining make take twice as long.
+  if (Array.isArray(value)) {
+    for (const item of value) text += `${text === '' ? '' : ','}${canonicalJson(item)}`;
+    return `[${text}]`;
+  }
+  for (const name of Object.keys(value).sort()) {
+    const member: unknown = Reflect.get(value, name);
+    if (member !== undefined) text += `${text === '' ? '' : ','}${JSON.stringify(name)}:${canonicalJson(member)}`;
+  }
+  return `{${text}}`;
 }

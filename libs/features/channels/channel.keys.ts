@@ -21,6 +21,7 @@ export function channelKeys(organizationId: EntityId, channelId: EntityId): Chan
 export function channelKeysOf({ revision }: EntityKeys) {
   const prefix = revision.slice(0, -'revision'.length);
   return {
+    revision,
     /**
      * Hash: sequence -> the interaction as the API returns it; as it was posted while it is incomplete. Marks add the
      * fields of `markedField`.

@@ -129,16 +129,21 @@ export class LiveCommands {
       inFlight: 'Another process is running the command',
       mismatch: () => new HttpError(409, 'command_id_used', 'The id was used with another command'),
       waitMs: WAIT_MS,
+      field: type.ownField?.(call),
     };
     const storing = {
       store,
       key,
       log: (error: unknown) => log.warn({ err: error }, 'the outcome of a command of a socket was not stored'),
     };
-    const { revision } = await runOnce(storing, storedOutcome, async ({ begunAtMs, unknownSinceMs }) => {
-      const again = { ...context, at: systemClock.now(), repeatedSinceMs: begunAtMs, unknownSinceMs };
-      return { revision: await type.run({ ...call, context: again }) };
+    let applied: Promise<void> | undefined;
+    const onAppended = type.ownField && ((applying: Promise<void>) => void (applied = applying));
+    const { revision } = await runOnce(storing, storedOutcome, async ({ begunAtMs, unknownSinceMs, absentAt }) => {
+      const known = { repeatedSinceMs: begunAtMs, unknownSinceMs, absentAt, onAppended };
+      return { revision: await type.run({ ...call, context: { ...context, at: systemClock.now(), ...known } }) };
     });
+    // The outcome was stored meanwhile.
+    await applied;
     return revision;
   }
 

@@ -58,10 +58,10 @@ export interface CommandContext {
    */
   readonly seenRevision?: StreamRevision | undefined;
   /**
-   * A revision as of which the read model of the entity has nothing of this command; null if it has, or is not known. Read while the
-   * idempotency key is taken.
+   * A revision as of which the read model of the entity has nothing of this command; undefined if it has, or is not known. Read
+   * while the idempotency key is taken.
    */
-  readonly absentAt?: Promise<StreamRevision | null> | undefined;
+  readonly absentAt?: StreamRevision | undefined;
   /**
    * If set, a command with events returns as soon as they are durable and are being applied, and this gets a promise that resolves
    * when they are applied, or could not be. The caller answers its client after that. Default: the command returns then.

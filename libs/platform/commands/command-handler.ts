@@ -2,7 +2,7 @@ import type { Rejection } from '#libs/kernel/decider.ts';
 import { NO_EVENTS, type DomainEvent, type StreamRevision } from '#libs/kernel/event.ts';
 import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { FieldLookup, Projection } from '#libs/platform/readmodel/index.ts';
+import type { Projection } from '#libs/platform/readmodel/index.ts';
 import { emptyTip, streamName, type Tip, TipCache } from '#libs/platform/streams/index.ts';
 
 import { OrderedBatches } from './ordered-batches.ts';
@@ -272,11 +272,6 @@ export class CommandHandler<State, E extends DomainEvent> {
     const { id, context } = head;
     const applying = () => this.#applied.pending(streamName(this.#projection.category, id));
     return this.#lookups.read({ id, organizationId: context.organizationId }, wanted, { revision, recent, applying });
-  }
-
-  /** For a field that only the command writes: see {@link CommandContext.absentAt}. Never rejects. */
-  absentAt(id: EntityId, organizationId: EntityId, lookup: FieldLookup): Promise<StreamRevision | null> {
-    return this.#lookups.absentAt({ id, organizationId }, lookup);
   }
 
   /** The commands of the stream that a batch may repeat; undefined if it has no command that can be repeated. */

@@ -31,17 +31,6 @@ export class LookupReader {
     this.#stores = stores;
   }
 
-  /** See {@link CommandContext.absentAt}. Never rejects. */
-  async absentAt({ organizationId, id }: Entity, lookup: FieldLookup): Promise<StreamRevision | null> {
-    const { revision } = entityKeys(this.#projection, organizationId, id);
-    try {
-      const found = await this.#stores.readModel.lookUp(revision, [lookup]);
-      return found.values[0] === null ? found.revision : null;
-    } catch {
-      return null;
-    }
-  }
-
   /**
    * Values as of the revision that the batch is decided on, or later; if later, the append will conflict. While Redis is
    * unavailable, only the commands that have look-ups fail.

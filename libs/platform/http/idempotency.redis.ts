@@ -3,13 +3,14 @@ import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 
+import { streamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
-import { FunctionLibrary, type FunctionCall, type RedisClient } from '#libs/platform/redis/index.ts';
+import { FunctionLibrary, type FunctionCall, type RedisClient, valuesOf } from '#libs/platform/redis/index.ts';
 
 import { idempotencyKey } from './idempotency.keys.ts';
 import { POSITION_HEADER } from './position.ts';
 import { ReplyBudget } from './reply-budget.ts';
-import type { IdempotencyScope, IdempotencyStart, IdempotencyStore, StoredResponse } from './idempotency.ts';
+import type { IdempotencyScope, IdempotencyStart, IdempotencyStore, OwnField, StoredResponse } from './idempotency.ts';
 
 const KEEP_MS = 24 * 60 * 60 * 1_000;
 /** Lease of a key, unless its process renews it. */
@@ -24,7 +25,7 @@ const MAX_REPLY_BYTES = 256 * 1024 * 1024;
 const REPLY_BYTES = 300;
 
 const startReply = z.union([
-  z.tuple([z.literal('started'), z.string(), z.string()]),
+  z.tuple([z.literal('started'), z.string(), z.string(), z.string()]),
   z.tuple([z.literal('in_flight'), z.int()]),
   z.tuple([z.literal('mismatch')]),
   z.tuple([z.literal('completed'), z.coerce.number().int(), z.string(), z.string()]),
@@ -58,6 +59,7 @@ export interface RedisIdempotencyOptions {
 
 /** {@link IdempotencyStore} in Redis, by the clock of Redis. */
 export class RedisIdempotencyStore implements IdempotencyStore {
+  readonly #redis: RedisClient;
   readonly #functions: FunctionLibrary;
   /** Leases that this process renews. */
   readonly #held = new Map<string, Held>();
@@ -71,17 +73,18 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   #isRenewing = false;
 
   constructor(redis: RedisClient, options: RedisIdempotencyOptions = {}) {
+    this.#redis = redis;
     this.#options = options;
     this.#budget = new ReplyBudget(options.maxReplyBytes ?? MAX_REPLY_BYTES, KEEP_MS);
     this.#functions = new FunctionLibrary(redis, new URL('./lua/idempotency.lua', import.meta.url));
   }
 
-  async begin(scope: IdempotencyScope, fingerprint: string): Promise<IdempotencyStart> {
+  async begin(scope: IdempotencyScope, fingerprint: string, field?: OwnField): Promise<IdempotencyStart> {
     const lease = randomUUID();
     let reply: z.output<typeof startReply>;
+    let absent: string;
     try {
-      const [begun] = await this.#functions.callAll([beginning(scope, fingerprint, lease)]);
-      reply = startReply.parse(begun);
+      [reply, absent] = await this.#begin(beginning(scope, fingerprint, lease), field);
     } catch (error) {
       if (!(error instanceof Fault) || error.code !== 'store_unavailable') throw error;
       this.#unrecorded.set(lease, { scope, fingerprint, response: null });
@@ -96,6 +99,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
           lease,
           ...(reply[1] !== '' && { begunAtMs: Number(reply[1]) }),
           ...(reply[2] !== '' && { position: reply[2] }),
+          ...(absent !== '' && { absentAt: streamRevision(Number(absent)) }),
         };
       case 'in_flight':
         return { state: 'in_flight', leaseEndsInMs: reply[1] };
@@ -106,6 +110,18 @@ export class RedisIdempotencyStore implements IdempotencyStore {
         return { state: 'completed', response: { status: reply[1], headers, body: reply[3] } };
       }
     }
+  }
+
+  /** @returns the reply, and the revision as of which the field is absent; '' if it is not, or is not known */
+  async #begin(call: FunctionCall, field: OwnField | undefined): Promise<[z.output<typeof startReply>, string]> {
+    const isOneCall = field === undefined || this.#redis.isOneServer;
+    const calls = isOneCall ? [field ? withField(call, field) : call] : [call, withField(ABSENT, field)];
+    const [begun, absent] = await this.#functions.repliesTo(calls);
+    const [value] = valuesOf(begun ? [begun] : []);
+    const reply = startReply.parse(value);
+    // Of a cluster: the field is in another slot, whose node may be unavailable.
+    if (absent !== undefined) return [reply, absent.ok ? String(absent.value) : ''];
+    return [reply, reply[0] === 'started' ? reply[3] : ''];
   }
 
   async complete(scope: IdempotencyScope, lease: string, response: StoredResponse): Promise<void> {
@@ -178,7 +194,13 @@ function beginning(scope: IdempotencyScope, fingerprint: string, lease: string):
   return functionCall('begin', scope, [fingerprint, lease, LEASE_MS, KEEP_MS]);
 }
 
+const ABSENT: FunctionCall = { name: 'parley_idempotency_absent_v5', keys: [], args: [] };
+
+function withField({ name, keys, args }: FunctionCall, { revisionKey, key, field }: OwnField): FunctionCall {
+  return { name, keys: [...keys, revisionKey, key], args: [...args, field] };
+}
+
 function functionCall(name: string, scope: IdempotencyScope, args: readonly (string | number)[]): FunctionCall {
   const key = idempotencyKey(scope);
-  return { name: `parley_idempotency_${name}_v4`, keys: [key, `${key}:reply`], args };
+  return { name: `parley_idempotency_${name}_v5`, keys: [key, `${key}:reply`], args };
 }

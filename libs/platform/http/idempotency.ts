@@ -24,6 +24,14 @@ export interface StoredResponse {
   readonly isKept?: boolean;
 }
 
+/** A field of an entity's read model that only one command writes. */
+export interface OwnField {
+  /** The key of the stream revision that the hash reflects. */
+  readonly revisionKey: string;
+  readonly key: string;
+  readonly field: string;
+}
+
 export type IdempotencyStart =
   /** The request holds the key; `lease` identifies it to `complete` and `abandon`. */
   | {
@@ -36,6 +44,8 @@ export type IdempotencyStart =
       readonly begunAtMs?: number;
       /** The `Parley-Position` of that request's reply, which has expired. */
       readonly position?: string;
+      /** A revision as of which the read model lacked the field that `begin` got; missing if it has it, or is not known. */
+      readonly absentAt?: StreamRevision;
       /** The store does not answer. An earlier request may have run the command since this time (Unix milliseconds). */
       readonly unknownSinceMs?: number;
     }
@@ -63,7 +73,8 @@ export type IdempotencyStart =
  * Omissions: exactly-once. A holder may die between its append and `complete`; see `commandIdOf`.
  */
 export interface IdempotencyStore {
-  begin(scope: IdempotencyScope, fingerprint: string): Promise<IdempotencyStart>;
+  /** @param field looked up while the key is taken */
+  begin(scope: IdempotencyScope, fingerprint: string, field?: OwnField): Promise<IdempotencyStart>;
   complete(scope: IdempotencyScope, lease: string, response: StoredResponse): Promise<void>;
   abandon(scope: IdempotencyScope, lease: string): Promise<void>;
 }
@@ -82,7 +93,7 @@ export interface IdempotentRun {
   /** Set by `commandIdOf`. */
   commandId: EntityId | undefined;
   /** See `CommandContext.absentAt`. */
-  absentAt: Promise<StreamRevision | null> | undefined;
+  absentAt: StreamRevision | undefined;
   /** Resolves when the events of the command are applied: the reply is stored meanwhile, and sent then. */
   applied: Promise<void> | undefined;
   /** The command was decided on the log, accepted or rejected. See `CommandContext.onDecided`. */
@@ -141,6 +152,8 @@ export interface IdempotencyKey extends Pick<IdempotentRun, 'scope' | 'fingerpri
   readonly mismatch: () => Error;
   /** How long another holder is waited for: if it has died, its lease ends within that. Default: not at all. */
   readonly waitMs?: number;
+  /** See {@link IdempotencyStore.begin}. */
+  readonly field?: OwnField | undefined;
 }
 
 /**
@@ -151,10 +164,10 @@ export interface IdempotencyKey extends Pick<IdempotentRun, 'scope' | 'fingerpri
  */
 export async function takeKey(
   store: IdempotencyStore,
-  { scope, fingerprint, inFlight, mismatch, waitMs = 0 }: IdempotencyKey,
+  { scope, fingerprint, inFlight, mismatch, waitMs = 0, field }: IdempotencyKey,
 ): Promise<Extract<IdempotencyStart, { state: 'started' | 'completed' }>> {
   for (let waitedMs = 0; ; waitedMs += POLL_MS) {
-    const start = await store.begin(scope, fingerprint);
+    const start = await store.begin(scope, fingerprint, field);
     if (start.state === 'started' || start.state === 'completed') return start;
     if (start.state === 'mismatch') throw mismatch();
     if (waitedMs >= waitMs) {
@@ -176,6 +189,8 @@ export function keyOfRequest({ scope, fingerprint }: IdempotentRun): Idempotency
 
 /**
  * Takes the key of a request, or repeats its stored answer.
+ *
+ * @param field see {@link IdempotencyStore.begin}
  * @returns the reply when it has been sent
  * @throws HttpError 409 while another request holds it; ValidationFailure 422 for another body
  */
@@ -183,8 +198,9 @@ export async function beginIdempotent(
   run: IdempotentRun,
   store: IdempotencyStore,
   reply: FastifyReply,
+  field?: OwnField,
 ): Promise<FastifyReply | undefined> {
-  const start = await takeKey(store, keyOfRequest(run));
+  const start = await takeKey(store, { ...keyOfRequest(run), field });
   if (start.state === 'completed') {
     return reply
       .code(start.response.status)
@@ -192,6 +208,7 @@ export async function beginIdempotent(
       .send(Buffer.from(start.response.body));
   }
   run.lease = start.lease;
+  run.absentAt = start.absentAt;
   run.unknownSinceMs = start.unknownSinceMs;
   run.repeatedSinceMs = start.begunAtMs;
   run.repeatedPosition = start.position;

@@ -53,7 +53,7 @@ export { runOnce, runRequestOnce } from './run-once.ts';
 export { authenticateUpgrade } from './key-lookups.ts';
 export { callerAddress, withPermit, Windows } from './rate-limits.ts';
 export { requireKnownKey } from './idempotency.ts';
-export type { IdempotencyStore } from './idempotency.ts';
+export type { IdempotencyStore, OwnField } from './idempotency.ts';
 export { RedisIdempotencyStore } from './idempotency.redis.ts';
 export { type ChannelAccess, type MemberRoute, OF_CALLER, OF_CHANNEL } from './members.ts';
 export { liveCommand } from './live-command.ts';

@@ -5,6 +5,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 
 import type { Principal } from './auth.ts';
+import type { OwnField } from './idempotency.ts';
 import { parseInput } from './validation/validator.ts';
 
 /** The principal of a socket. The socket closes when its key expires, so commands do not need the expiry. */
@@ -26,6 +27,8 @@ export interface LiveCommandType {
   readonly data: z.ZodType;
   /** Whether it appends events: a repeated command then must not run twice. */
   readonly isDurable: boolean;
+  /** As `ownField` of a route, for a command whose outcome needs nothing of the read model. The data are not validated yet. */
+  ownField?(call: LiveCommandCall<unknown>): OwnField | undefined;
   /**
    * @returns the revision of the channel's stream after it; null if it appends no event
    * @throws the errors of routes: `HttpError`, `ValidationFailure`, `Fault`

@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { systemClock } from '#libs/kernel/clock.ts';
-import type { StreamRevision } from '#libs/kernel/event.ts';
 import { derivedId, newId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { newSpanId, newTraceId, parseTraceparent, traceparentFor } from '#libs/platform/telemetry/index.ts';
 import { actorOf, type Principal } from './auth.ts';
 import type { BodyBudget } from './body-budget.ts';
 import type { MemberRoute } from './members.ts';
-import type { IdempotentRun } from './idempotency.ts';
+import type { IdempotentRun, OwnField } from './idempotency.ts';
 import type { PastReads } from './past-reads.ts';
 import type { PublicAddress } from './public-address.ts';
 import { positionIn } from './position.ts';
@@ -52,11 +51,10 @@ declare module 'fastify' {
     /** No authentication: health, documentation. `counted`: what takes more than that, limited per address. */
     public?: boolean | 'counted';
     /**
-     * Of a command whose reply needs nothing of the read model: `CommandContext.absentAt` of a request with a key. It is called
-     * when the request is about to take its key, so that both go to Redis in one write. Never rejects.
+     * Of a command whose reply needs nothing of the read model: the field that it alone writes, if there is one. It is looked up
+     * while the request takes its key, for `CommandContext.absentAt`.
      */
-    absentAt?:
-      ((request: FastifyRequest, commandId: EntityId) => Promise<StreamRevision | null> | undefined) | undefined;
+    ownField?: ((request: FastifyRequest, commandId: EntityId) => OwnField | undefined) | undefined;
     /** A POST or PATCH with an ephemeral or secret answer: the answer is not stored, and every request runs. */
     ignoresIdempotencyKey?: boolean;
     /** A POST whose handler passes the key to `runRequestOnce`, because its answer is a stream. */
@@ -126,7 +124,7 @@ export function commandContext(request: FastifyRequest): CommandContext {
       onDecided: () => {
         run.isDecided = true;
       },
-      ...(request.routeOptions.config.absentAt !== undefined && {
+      ...(request.routeOptions.config.ownField !== undefined && {
         onAppended: (applied: Promise<void>) => {
           run.applied = applied;
         },

@@ -225,8 +225,7 @@ function attachIdempotency(route: RouteOptions, store: HttpServerOptions['idempo
     const run = request.idempotentRun;
     if (run === null) return done();
     if (!store) throw new Fault('store_unavailable', 'Idempotency keys are unavailable', { retryAfterSeconds: 2 });
-    run.absentAt = route.config?.absentAt?.(request, commandIdOf(run));
-    return beginIdempotent(run, store, reply);
+    return beginIdempotent(run, store, reply, route.config?.ownField?.(request, commandIdOf(run)));
   };
   const end: SendHook = (request, reply, payload, done) => {
     const run = request.idempotentRun;

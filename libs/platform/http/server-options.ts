@@ -42,7 +42,7 @@ export function routesTagged(tag: string) {
     <Schema extends object>(
       schema: Schema,
       members?: MemberRoute,
-      more: { readonly absentAt?: FastifyContextConfig['absentAt'] } = {},
+      more: { readonly ownField?: FastifyContextConfig['ownField'] } = {},
     ) => ({
       config: { scope, ...(members !== undefined && { members }), ...more },
       schema: { tags: [tag], ...schema },

@@ -114,7 +114,7 @@ test('a long request keeps its key', async () => {
 
 test('a reply is stored while its events are applied, and sent then', async () => {
   const { promise: applied, resolve } = Promise.withResolvers<void>();
-  const config = { scope: 'write', absentAt: () => Promise.resolve(null) };
+  const config = { scope: 'write', ownField: () => undefined };
   const applying = await startEdge({ idempotency: new RedisIdempotencyStore(client) }, (app) => {
     app.post('/applied', { config }, async (request) => {
       commandContext(request).onAppended?.(applied);

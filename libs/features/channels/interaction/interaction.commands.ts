@@ -3,6 +3,7 @@ import { sequenceOf, type StreamEvent, type StreamRevision } from '#libs/kernel/
 import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
+import type { OwnField } from '#libs/platform/http/index.ts';
 
 import { channelKeys } from '../channel.keys.ts';
 import { type ChannelHandler, type ChannelStreamEvent, isInteractionEvent } from '../stream.ts';
@@ -36,6 +37,12 @@ import type { ToolCallUpdates } from './tool-call-updates.ts';
 /** The span of a post that names none: a repeated command has the same one. */
 export function spanOf(commandId: EntityId): string {
   return derivedId(commandId, 'span');
+}
+
+/** The entry of such a span in the read model. */
+export function ownSpan({ organizationId, channelId }: Owner, commandId: EntityId): OwnField {
+  const { revision, spans } = channelKeys(organizationId, channelId);
+  return { revisionKey: revision, key: spans, field: spanOf(commandId) };
 }
 
 function callsEndedBy(content: StoredContent): readonly string[] {
@@ -107,8 +114,7 @@ export class InteractionCommands {
     // The span identifies a repeated command whose idempotency key has expired. While Redis is away, the log identifies it.
     const { idempotencyKey, unknownSinceMs } = context;
     const checksSpan = !spanIsNew || (idempotencyKey !== undefined && unknownSinceMs === undefined);
-    const absentAt = spanIsNew ? await context.absentAt : null;
-    const checked = { checksSpan, absentAt: absentAt ?? undefined };
+    const checked = { checksSpan, absentAt: spanIsNew ? context.absentAt : undefined };
     // The results of calls are shown before the calls end.
     const returning = callsEndedBy(interaction.content).length > 0 ? { ...context, onAppended: undefined } : context;
     const result = await this.#runPost(returning, channelId, interaction, checked, decidePost);
@@ -163,12 +169,6 @@ export class InteractionCommands {
     const document = ephemeralJson(shown, { organizationId, channelId }, id);
     const kept = await this.#updates.put(organizationId, channelId, { ...update, document });
     return { ok: true, document: kept, revision: result.revision };
-  }
-
-  /** The read model as of the revision lacks what a command posts, by its derived span; null if not known. Never rejects. */
-  absentAt(organizationId: EntityId, channelId: EntityId, commandId: EntityId): Promise<StreamRevision | null> {
-    const lookup = { key: channelKeys(organizationId, channelId).spans, field: spanOf(commandId) };
-    return this.#handler.absentAt(channelId, organizationId, lookup);
   }
 
   /** Looks up the parent's span, and with `checksSpan` the interaction's own, and decides. */

@@ -24,7 +24,7 @@ import {
 import { streamName } from '#libs/platform/streams/index.ts';
 
 import { draftRoutes } from './drafts.ts';
-import type { InteractionResult } from './interaction.commands.ts';
+import { type InteractionResult, ownSpan } from './interaction.commands.ts';
 import { interactionId, type InteractionRef } from './interaction.id.ts';
 import {
   interactionError,
@@ -42,7 +42,6 @@ import {
   interactionParams,
   interactionSchema,
   listInteractionsQuery,
-  type PostInteractionBody,
   postInteractionBody,
   readInteractionQuery,
 } from './interaction.schemas.ts';
@@ -162,10 +161,9 @@ function postRoute(app: HttpApp, { interactions, directories }: Channels): void 
       },
       OF_CHANNEL,
       {
-        absentAt({ principal, params, body }: FastifyRequest, commandId: EntityId) {
-          if ((body as PostInteractionBody).span_id) return undefined;
+        ownField({ principal: { organizationId }, params }: FastifyRequest, commandId: EntityId) {
           const { id: channelId } = params as z.output<typeof channelParams>;
-          return interactions.absentAt(principal.organizationId, channelId, commandId);
+          return ownSpan({ organizationId, channelId }, commandId);
         },
       },
     ),
@@ -288,6 +286,8 @@ export function interactionLiveCommands({ interactions, directories }: Channels)
       summary: 'Post an interaction, complete or to be completed later',
       data: postInteractionBody,
       isDurable: true,
+      ownField: ({ context: { organizationId, commandId }, channelId }) =>
+        ownSpan({ organizationId, channelId }, commandId),
       async run({ context, principal: writer, channelId, data }) {
         const post = await interactionToPost(context, data, { directories, writer });
         const result = await interactions.submit(context, channelId, post);

@@ -64,12 +64,17 @@ export function fetchErrorOf(error: Error, url: string): Error {
   if (error.name === 'MaxOriginsReachedError') {
     return new FetchError('connect_failed', url, 'connections to too many servers are open', error);
   }
-  if (DISCONNECTIONS.has(code)) {
+  if (isDisconnection(error)) {
     return new FetchError('disconnected', url, 'the server closed the connection before the response ended', error);
   }
   return error;
 }
 
 const BAD_RESPONSES = new Set(['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'UND_ERR_INFO']);
+
+/** Whether a connection that was there ended too soon; a connection that was not reached is a `TransferError`. */
+export function isDisconnection(error: unknown): boolean {
+  return DISCONNECTIONS.has(String(codeOf(error) ?? ''));
+}
 
 const DISCONNECTIONS = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ECONNABORTED', 'EPROTO']);

@@ -55,7 +55,8 @@ export interface OpenedResponse extends ResponseHead {
 /**
  * The only path for requests to addresses that come from outside: pages, media, webhooks, tools. Guarantees: only public
  * addresses, and hosts that `FETCH_ALLOW_HOSTS` names, get a packet, also after redirects and whatever name servers
- * answer; time and memory are bounded. Does not: keep cookies, use a proxy, retry, read robots.txt.
+ * answer; time and memory are bounded. A GET or HEAD whose connection closes before the answer is sent once more. Does not:
+ * keep cookies, use a proxy, retry otherwise, read robots.txt.
  */
 export interface Fetcher {
   /** The URL as it will be requested, without its fragment. @throws FetchError for what its text alone forbids */

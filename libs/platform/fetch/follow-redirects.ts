@@ -2,7 +2,7 @@ import type { CookieJar } from 'tough-cookie';
 import type { Dispatcher } from 'undici';
 import { unlessAborted } from '#libs/platform/lifecycle/index.ts';
 import { type AllowedHost, VERSION } from '#libs/platform/config/index.ts';
-import { FetchError } from './fetch-error.ts';
+import { FetchError, isDisconnection } from './fetch-error.ts';
 import { parseTarget } from './target.ts';
 import { ACCEPT_ENCODING } from './body.ts';
 
@@ -44,7 +44,7 @@ export async function followRedirects(
     requested.add(`${request.method} ${url.href} ${sent}`);
     // By itself, an aborted request only ends when its connection is there.
     const response = await unlessAborted(
-      dispatcher.request({ ...dispatchOptionsOf(url, request, sent), signal }),
+      send(dispatcher, { ...dispatchOptionsOf(url, request, sent), signal }),
       signal,
     );
     const location = locationOf(response);
@@ -63,6 +63,19 @@ export async function followRedirects(
     }
     await options.onRedirect?.(next.href, url.href);
     url = next;
+  }
+}
+
+/**
+ * A server may close a kept connection while a request is on its way to it. A request that changes nothing is then sent once
+ * more, by another connection (RFC 9110, 9.2.2); any other is not, because the server may have received it.
+ */
+async function send(dispatcher: Dispatcher, options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData> {
+  try {
+    return await dispatcher.request(options);
+  } catch (error) {
+    if (!['GET', 'HEAD'].includes(options.method) || !isDisconnection(error)) throw error;
+    return dispatcher.request(options);
   }
 }
 

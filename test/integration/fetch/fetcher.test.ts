@@ -6,7 +6,7 @@ import * as zlib from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
 import { VERSION } from '#libs/platform/config/index.ts';
-import { createFetcher, type Fetcher } from '#libs/platform/fetch/index.ts';
+import { createFetcher, type Fetcher, type FetcherOptions } from '#libs/platform/fetch/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { type RawServer, response, startRawServer } from '#test/support/fetch/raw-server.ts';
@@ -17,7 +17,10 @@ let there: RawServer;
 let fetcher: Fetcher;
 
 beforeAll(async () => {
+  const used = new WeakSet<Socket>();
   here = await startRawServer((socket, path) => {
+    const isKept = used.has(socket);
+    used.add(socket);
     const [kind = '', argument = ''] = path.slice(1).split('=', 2);
     const text = decodeURIComponent(argument);
     if (kind === 'redirect') socket.write(response('moved', { location: text }, '302 Found'));
@@ -33,6 +36,7 @@ beforeAll(async () => {
     else if (kind === 'not-modified')
       socket.write(response('', { 'content-encoding': 'gzip', etag: '"1"' }, '304 Not Modified'));
     else if (kind === 'cookie') socket.write(response('', { 'set-cookie': 'a=b', __proto__x: '1', ETag: '"1"' }));
+    else if (kind === 'once' && isKept) socket.resetAndDestroy();
     else if (kind === 'drops') drip(socket, Number(text));
     else if (kind !== 'silence') socket.write(response(path, { 'Content-Type': 'text/plain' }, '404 Not Found'));
   });
@@ -51,12 +55,17 @@ const codings: Readonly<Record<string, (text: string) => Buffer>> = {
 };
 
 beforeEach(() => {
-  fetcher = createFetcher({
-    metrics: createMetrics({ processMetrics: false }),
-    allowHosts: [here, there].map(({ port }) => ({ host: '127.0.0.1', port })),
-  });
+  fetcher = fetcherOf();
 });
 afterEach(() => fetcher.close());
+
+function fetcherOf(options?: Pick<FetcherOptions, 'connectionsPerOrigin'>): Fetcher {
+  return createFetcher({
+    metrics: createMetrics({ processMetrics: false }),
+    allowHosts: [here, there].map(({ port }) => ({ host: '127.0.0.1', port })),
+    ...options,
+  });
+}
 
 const at = (path: string, server = here): string => `http://127.0.0.1:${server.port}/${path}`;
 const to = (url: string): string => encodeURIComponent(url);
@@ -129,6 +138,22 @@ describe('a request', () => {
     delete process.env['http_proxy'];
     await unproxied.close();
     expect(there.accepted).toBe(before);
+  });
+
+  it('by a kept connection that the server closes is sent again if it changes nothing', async () => {
+    const sent = (method: string) => here.requests.filter((head) => head.startsWith(`${method} /once`)).length;
+    const keeping = fetcherOf({ connectionsPerOrigin: 1 });
+    const fetchOnce = async (method: string) => {
+      await keeping.fetch(at('keep'));
+      return keeping.fetch(at('once'), { method });
+    };
+    for (const method of ['GET', 'HEAD']) {
+      expect((await fetchOnce(method)).status).toBe(404);
+      expect([method, sent(method)]).toEqual([method, 2]);
+    }
+    await expect(fetchOnce('POST')).rejects.toMatchObject({ reason: 'disconnected' });
+    expect(sent('POST')).toBe(1);
+    await keeping.close();
   });
 
   it('uses at most eight connections to one server', async () => {

@@ -78,13 +78,15 @@ it('a command fails, and writes nothing, when its lookups cannot be answered', a
   expect(await post('taken')).toEqual({ ok: false, rejection: { reason: 'span_taken' } });
 });
 
-it('Parley completes what this process knows as incomplete without a look-up', async () => {
+it('Parley completes what this process knows as incomplete without a look-up, a client does not', async () => {
   const posted = await post('open', false);
   if (!posted.ok) throw new Error('the post was refused');
   readModel.timesEmptied = Infinity;
   const { interactions } = features.channels;
   const text = [{ type: 'text', text: 'done' }];
-  expect(await interactions.complete(context(), posted.ref, text, 'operator')).toMatchObject({ ok: true });
+  await expect(interactions.fail(context(), posted.ref, 'no')).rejects.toMatchObject({ code: 'not_caught_up' });
+  const actor = { type: 'system', id: 'reactor:agent-runs' } as const;
+  expect(await interactions.complete(context({ actor }), posted.ref, text, 'operator')).toMatchObject({ ok: true });
   readModel.timesEmptied = 0;
   const again = await interactions.complete(context(), posted.ref, text, 'operator');
   expect(again).toEqual({ ok: false, rejection: { reason: 'complete_already' } });

@@ -265,8 +265,8 @@ export class InteractionCommands {
         const exists = wasOpen || counted(listed) > 0;
         return decide(state, { organizationId, sequence, exists, isSender: (sender) => mayWriteAs(writer, sender) });
       },
-      // The answers to others have annotations of Redis: without it, their commands fail before anything is written.
-      writer === 'operator' ? unlessOpen : [listed],
+      // The answers to clients have annotations of Redis: without it, their commands fail before anything is written.
+      context.actor.type === 'system' ? unlessOpen : [listed],
     );
     if (!result.ok) return result;
     const owner = { organizationId, channelId };

@@ -10,7 +10,7 @@
  *       giveUp: (_note, { reason }) => [{ type: 'NoteAnswered.v1', data: { answer: `no answer: ${reason}` } }],
  *     });
  */
-export { GROUP_PREFIX, groupNameOf, reactor, reactorNameOf, RetryLater } from './reactor.ts';
+export { gathered, GROUP_PREFIX, groupNameOf, reactor, reactorNameOf, RetryLater } from './reactor.ts';
 export type { AnyReactor, EndedProcess, Process, Reactor } from './reactor.ts';
 export { ReactorRunner } from './reactor-runner.ts';
 export type { AttemptOutcome } from './reactor-runner.ts';

@@ -159,19 +159,20 @@ export class ReactorRunner {
     const step = this.#stepOf(event);
     if ('reason' in step) this.#park(delivery, step.reason);
     else {
+      const { use, delayMs } = step;
       const held: Held = {
         delivery,
         step,
-        use: step.use,
+        use,
         state: 'ready',
         failures: 0,
         pauses: 0,
         lastError: null,
-        readyAtMs: performance.now() + step.delayMs,
+        readyAtMs: performance.now() + delayMs,
         timer: undefined,
       };
       this.#held.set(key, held);
-      if (step.delayMs > 0) this.#schedule(held);
+      if (delayMs > 0) this.#schedule(held);
       else this.#ready(held);
     }
   }

@@ -129,7 +129,10 @@ export interface Reactor<State, E extends DomainEvent, Trigger extends DomainEve
   laneOf?(event: StreamEvent<Trigger>): string;
   /** What several events of an organization may wait for, such as a host (`perResource`). Default: nothing. */
   resourceOf?(event: StreamEvent<Trigger>): string | null;
-  /** Milliseconds that the first attempt at an event waits: for what is usually done elsewhere by then. Default: none. */
+  /**
+   * Milliseconds that the first attempt at an event waits: for what is usually done elsewhere by then, or for other events.
+   * Called once for each event. Default: none.
+   */
   delayMs?(event: StreamEvent<Trigger>): number;
   /** Whether it is known here that the process has ended since the event. Saves the read of its stream. */
   hasEnded?(event: StreamEvent<Trigger>, processId: EntityId): boolean;
@@ -178,6 +181,20 @@ export function reactor<State, E extends DomainEvent, Trigger extends DomainEven
     if (!types.has(type)) throw new TypeError(`the reactor ${name} has no schema of ${type}`);
   }
   return declared;
+}
+
+/**
+ * For `delayMs`: the first event does not wait, and those that come within `ms` after it begin at the same moment, so that
+ * their steps share calls of the stores.
+ */
+export function gathered(ms: number): () => number {
+  let nextMs = 0;
+  return () => {
+    const now = performance.now();
+    if (now < nextMs) return nextMs - now;
+    nextMs = now + ms;
+    return 0;
+  };
 }
 
 /** The consumer group of a reactor. The types are part of the name, as those of a group cannot change. */

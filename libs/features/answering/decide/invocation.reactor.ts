@@ -19,7 +19,7 @@ import {
 } from '#libs/kernel/event.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import { defineEvents, type StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { type EndedProcess, type Process, reactor } from '#libs/platform/reactors/index.ts';
+import { type EndedProcess, gathered, type Process, reactor } from '#libs/platform/reactors/index.ts';
 import { streamName } from '#libs/platform/streams/index.ts';
 
 import type { Answering } from '../context.ts';
@@ -50,6 +50,8 @@ type Context = Process<null, never>;
 
 /** Mentions of agents that are not in the channel: decisions on further ones are not recorded. */
 const MAX_ABSENT = 20;
+/** For messages that come close together: their decisions share reads, appends and writes (decision 175). */
+const GATHER_MS = 20;
 /** Messages of an import are old: they invoke no agents. */
 const IMPORT = 'import';
 
@@ -72,6 +74,7 @@ export function invocationReactor(deciding: Deciding) {
     },
     isEnded: () => false,
     isIrrelevant: (event) => !mayInvoke(event, deciding),
+    delayMs: gathered(GATHER_MS),
     async handle(event, process) {
       const message = await readMessage(event, process, deciding);
       if (message !== null) await invoke(message, event.revision, process, deciding);

@@ -28,13 +28,15 @@ export class IndexQueries {
   }
 
   /**
-   * @param catchUp brings the index up to date @param ask asks it
+   * @param catchUp brings the index up to date; it may end early once its signal aborts, because the query no longer waits
+   * @param ask asks the index
    * @throws `Fault` `not_caught_up` while the index is being built, `overloaded`, `store_unavailable`
    */
-  async run<T>(group: string, catchUp: () => Promise<void>, ask: () => Promise<T>): Promise<T> {
+  async run<T>(group: string, catchUp: (signal: AbortSignal) => Promise<void>, ask: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
+      const wait = new AbortController();
       try {
-        await within(MAX_WAIT_MS, catchUp(), indexBeingBuilt);
+        await within(MAX_WAIT_MS, catchUp(wait.signal), indexBeingBuilt).finally(() => wait.abort());
         return await this.#inTurn(group, ask);
       } catch (error) {
         if (!(error instanceof UnusableIndex)) throw error;

@@ -92,14 +92,15 @@ export class MessageSearch {
     const task = { question: { ...question, channelIds: heads.map(([id]) => id) }, organizationId };
     return this.#searches.run(
       organizationId,
-      () => this.#catchUp(organizationId, heads),
+      (signal) => this.#catchUp(organizationId, heads, signal),
       () => this.#run<FoundMessages | null>({ kind: 'search', ...task }),
     );
   }
 
-  async #catchUp(organizationId: EntityId, heads: readonly ChannelHead[]): Promise<void> {
+  /** Ends early once the signal aborts: then the channels that are being read are the last ones. */
+  async #catchUp(organizationId: EntityId, heads: readonly ChannelHead[], signal: AbortSignal): Promise<void> {
     const revisions = new Map(heads);
-    for (;;) {
+    while (!signal.aborted) {
       const stale = await this.#run<(readonly [EntityId, KnownChannel])[]>({ kind: 'stale', organizationId, heads });
       if (stale.length === 0) return;
       const reads = stale.slice(0, CHANNELS);

@@ -40,6 +40,8 @@ export class Fields {
   next(): boolean {
     if (this.#at >= this.#end) return false;
     const tag = Number(this.#varint());
+    // No field has the number 0, or one of more than 29 bits.
+    if (tag < 8 || tag > 0xffffffff) throw new UnexpectedForm();
     this.field = tag >>> 3;
     this.#type = tag & 7;
     return true;

@@ -21,6 +21,8 @@ export class FrameMemory {
   /** In order of arrival: nothing reads entries, so the least recently used one is the oldest. */
   readonly #owners: LRUCache<LiveFrame, FrameOwner>;
   #evicted = 0;
+  /** An owner drops a frame, and perhaps others with it. */
+  #isEvicting = false;
 
   constructor(maxBytes = MAX_KEPT_BYTES) {
     this.#owners = new LRUCache({
@@ -51,13 +53,16 @@ export class FrameMemory {
   }
 
   delete(frame: LiveFrame): void {
-    this.#owners.delete(frame);
+    if (this.#owners.delete(frame) && this.#isEvicting) this.#evicted += 1;
   }
 
   #evict(frame: LiveFrame, owner: FrameOwner): void {
-    const before = this.#owners.size;
+    this.#evicted += 1;
+    // A deletion by the owner may make the cache call this for further frames.
+    const wasEvicting = this.#isEvicting;
+    this.#isEvicting = true;
     owner.evict(frame);
-    this.#evicted += 1 + before - this.#owners.size;
+    this.#isEvicting = wasEvicting;
   }
 }
 

@@ -51,11 +51,12 @@ local function begin(keys, args)
       return { 'in_flight', tonumber(known[2]) - now }
     end
   end
+  -- Before the first write: a call that fails after it would leave the key taken.
+  local absence = keys[3] and absent({ keys[3], keys[4] }, { args[5] }) or ''
   local lease_until = now + tonumber(args[3])
   redis.call('HSET', keys[1], 'fingerprint', args[1], 'lease', args[2], 'lease_until', lease_until,
     'begun_at', known[3] or now)
   redis.call('PEXPIRE', keys[1], args[4])
-  local absence = keys[3] and absent({ keys[3], keys[4] }, { args[5] }) or ''
   return { 'started', known[3] or '', known[4] or '', absence }
 end
 

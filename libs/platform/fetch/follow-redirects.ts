@@ -68,7 +68,8 @@ export async function followRedirects(
 
 /**
  * A server may close a kept connection while a request is on its way to it. A request that changes nothing is then sent once
- * more, by another connection (RFC 9110, 9.2.2); any other is not, because the server may have received it.
+ * more (RFC 9110, 9.2.2), also where the connection was new, which undici does not tell. Other requests are not repeated,
+ * because the server may have received them.
  */
 async function send(dispatcher: Dispatcher, options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData> {
   try {

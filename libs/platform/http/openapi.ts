@@ -213,7 +213,7 @@ const parameterOf = (name: string, description: string, maxLength = 2048) => ({
   description,
   schema: { type: 'string', minLength: 1, maxLength },
 });
-/** Headers that requests may have besides those of their route. Operations refer to them. */
+/** Headers that requests of every route may have. Operations refer to them. */
 const PARAMETERS = {
   ParleyPosition: parameterOf('Parley-Position', 'Waits up to two seconds until the read models include this position'),
   IfNoneMatch: parameterOf('If-None-Match', 'Answers 304 if it contains the `ETag` of the entity'),

@@ -17,7 +17,7 @@ const MAX_AHEAD_BYTES = 4 * 1024 * 1024;
 export class EventBuffer {
   readonly #onNext: (frame: LiveFrame) => void;
   readonly #memory: FrameMemory;
-  /** By sequence: those of the last `size` sequences up to the head. */
+  /** Frames by sequence: without a gap, up to the head. */
   readonly #recent = new Map<number, LiveFrame>();
   #recentBytes = 0;
   readonly #ahead = new Map<number, LiveFrame>();

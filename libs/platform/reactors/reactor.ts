@@ -130,7 +130,7 @@ export interface Reactor<State, E extends DomainEvent, Trigger extends DomainEve
   /** What several events of an organization may wait for, such as a host (`perResource`). Default: nothing. */
   resourceOf?(event: StreamEvent<Trigger>): string | null;
   /**
-   * Milliseconds that the first attempt at an event waits: for what is usually done elsewhere by then, or for other events.
+   * Milliseconds that the first attempt at an event waits: for work that others have usually done by then, or for more events.
    * Called once for each event. Default: none.
    */
   delayMs?(event: StreamEvent<Trigger>): number;

@@ -23,7 +23,7 @@ export type PastPostResult =
   | { readonly ok: false; readonly rejection: InteractionRejection };
 
 /**
- * Posts interactions of the past, such as those of an import, many as one command: they share its id, its time and its
+ * Posts interactions of the past, such as the messages of an import, many as one command: they share its id, its time and its
  * append, into which their events must fit. Each has a span of its own, by which a repetition finds that it was posted.
  */
 export class PastPosts {

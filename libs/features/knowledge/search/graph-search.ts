@@ -150,7 +150,7 @@ export class GraphSearch {
 
   /** Brings the index up to date in the background, so that the next question waits less. */
   prepare(graphId: EntityId): void {
-    // The next question reports what is wrong.
+    // The next question reports the failure.
     this.#catchUps.toEnd(graphId).catch(() => undefined);
   }
 

@@ -93,3 +93,16 @@ it('constructs the tree that parse5 constructs with its own nodes', () => {
     { numRuns: 2_000 },
   );
 });
+
+it('keeps 256 attributes of an element, also of one whose tag is repeated: each is compared with all others', () => {
+  const named = (prefix: string, count: number) =>
+    Array.from({ length: count }, (_, index) => ` ${prefix}${index}`).join('');
+  const kept = (html: string) =>
+    parseHtml(html)
+      .find(({ name }) => name === 'body')
+      ?.list.map(({ name }) => name);
+  expect(kept(`<body class=x${named('a', 1_000)}>`)).toHaveLength(256);
+  const adopted = kept(`<body class=x>${'<body class=y'}${named('a', 100)}><body${named('b', 1_000)}>`);
+  expect(adopted).toHaveLength(256);
+  expect(adopted?.slice(0, 102)).toEqual(['class', ...named('a', 100).trim().split(' '), 'b0']);
+});

@@ -8,6 +8,8 @@ const MIN_NOSCRIPT = 1_000;
 const MAX_DEPTH = 512;
 /** Elements and texts. The rest of a page that has more is not read. */
 const MAX_NODES = 400_000;
+/** Of an element; further ones are left out. */
+const MAX_ATTRIBUTES = 256;
 
 const NONE: Token.Attribute[] = [];
 
@@ -85,8 +87,10 @@ class Tree implements TreeAdapter<Types> {
   }
 
   adoptAttributes(recipient: HtmlNode, attributes: Token.Attribute[]): void {
-    for (const attribute of attributes)
+    for (const attribute of attributes) {
+      if (recipient.list.length === MAX_ATTRIBUTES) return;
       if (!recipient.list.some(({ name }) => name === attribute.name)) recipient.list.push(attribute);
+    }
   }
 
   getChildNodes(node: HtmlNode): HtmlNode[] {
@@ -124,11 +128,12 @@ class Tree implements TreeAdapter<Types> {
   updateNodeSourceCodeLocation(): void {}
 }
 
-/** Elements beyond MAX_DEPTH are left out, so that no search among the open elements takes long. */
+/** Leaves out elements and attributes beyond limits, so that no search among open elements, or among attributes, takes long. */
 class BoundedParser extends Parser<Types> {
   #ignored = 0;
 
   override onStartTag(token: Token.TagToken): void {
+    if (token.attrs.length > MAX_ATTRIBUTES) token.attrs.length = MAX_ATTRIBUTES;
     if (this.openElements.stackTop < MAX_DEPTH) return super.onStartTag(token);
     if (!token.selfClosing) this.#ignored += 1;
   }

@@ -52,6 +52,8 @@ type Context = Process<null, never>;
 const MAX_ABSENT = 20;
 /** For messages that come close together: their decisions share reads, appends and writes (decision 175). */
 const GATHER_MS = 20;
+/** A decision is one event. */
+const FIRST = streamRevision(0);
 /** Messages of an import are old: they invoke no agents. */
 const IMPORT = 'import';
 
@@ -153,7 +155,7 @@ async function invoke(
   const mentioned = [...posted.mentions].filter((id) => !isOpen || !ids.includes(id)).slice(0, MAX_ABSENT);
   const absent = await registered(mentioned, organizationId, deciding);
   if (agents.length === 0 && absent.length === 0) return;
-  const message = { ...posted, depth: await depthOf(posted, organizationId, deciding.invocations) };
+  const message = { ...posted, depth: await depthOf(posted, process, deciding.invocations) };
   for (const { id } of absent) {
     const data = {
       ...aboutOf(message, id),
@@ -177,9 +179,23 @@ async function registered(ids: readonly EntityId[], organizationId: EntityId, { 
   return found.filter((agent) => agent !== null);
 }
 
-async function depthOf(message: PostedMessage, organizationId: EntityId, invocations: Invocations): Promise<number> {
+/**
+ * No decision depends on the depth of an agent's message that mentions no agent. It is that of the run that wrote the message,
+ * which the worker usually remembers.
+ */
+async function depthOf(
+  message: PostedMessage,
+  { organizationId, commandContext }: EndedProcess,
+  invocations: Invocations,
+): Promise<number> {
   if (!isFromAgent(message)) return 0;
-  const { channelId, turnId, sender } = message;
+  const { channelId, turnId, sender, runId, mentions } = message;
+  if (runId !== null && mentions.size === 0) {
+    const own = await invocations.current({ ...commandContext('depth'), seenRevision: FIRST }, runId);
+    // Clients choose the metadata of what they post.
+    const isOwn = own?.channelId === channelId && own.turnId === turnId && own.agentId === sender.agentId;
+    if (isOwn) return own.depth + 1;
+  }
   return invocations.hopsBefore(organizationId, { channelId, turnId, agentId: sender.agentId });
 }
 
@@ -223,7 +239,7 @@ async function endUndecided(
   deciding: Deciding,
 ): Promise<void> {
   const { organizationId } = process;
-  const message = { ...posted, depth: await depthOf(posted, organizationId, deciding.invocations) };
+  const message = { ...posted, depth: await depthOf(posted, process, deciding.invocations) };
   const withhold = async (ids: readonly EntityId[]): Promise<void> => {
     for (const { id } of await registered(ids, organizationId, deciding)) {
       const data = { ...aboutOf(message, id), reason: 'failed', relevance: null } as const;

@@ -6,7 +6,7 @@ import { z } from 'zod';
 
 import type { Fold } from '#libs/kernel/decider.ts';
 import { createdBy, type EntityState } from '#libs/kernel/entity.ts';
-import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
+import { derivedId, ENTITY_ID, type EntityId } from '#libs/kernel/ids.ts';
 import { defineEvents, type EventOf, upcast } from '#libs/platform/eventstore/index.ts';
 import { type InteractionPosted, parseInteractionId } from '#libs/features/channels/index.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
@@ -202,6 +202,8 @@ export interface PostedMessage extends Omit<Message, 'depth'> {
   readonly sequence: ChannelSequence;
   readonly turnId: string;
   readonly spanId: string;
+  /** Of the run that wrote the message, as its metadata says. */
+  readonly runId: EntityId | null;
   readonly content: InteractionPosted['content'];
   readonly invocationConfig: InteractionPosted['invocationConfig'];
 }
@@ -221,7 +223,7 @@ const config = z.object({ mentions, withheld_mentions: mentions });
 export function messageOf(messageId: EntityId, posted: InteractionPosted): PostedMessage | null {
   const ref = parseInteractionId(messageId);
   if (ref === null || !isMessage(posted.contentRole)) return null;
-  const { participant, content, invocationConfig, spanId, turnId } = posted;
+  const { participant, content, invocationConfig, spanId, turnId, metadata } = posted;
   const given = config.parse(invocationConfig ?? {});
   const agentId = participant['agent_id'];
   return {
@@ -229,12 +231,18 @@ export function messageOf(messageId: EntityId, posted: InteractionPosted): Poste
     messageId,
     turnId: turnId ?? spanId,
     spanId,
+    runId: runIdIn(metadata),
     content,
     invocationConfig,
     sender: { type: participant.type, agentId: typeof agentId === 'string' ? agentId : null },
     mentions: agentsIn(given.mentions),
     withheld: agentsIn(given.withheld_mentions),
   };
+}
+
+function runIdIn(metadata: InteractionPosted['metadata']): EntityId | null {
+  const runId = metadata?.['run_id'];
+  return typeof runId === 'string' && ENTITY_ID.test(runId) ? runId : null;
 }
 
 function agentsIn(list: z.infer<typeof mentions>): ReadonlySet<EntityId> {

@@ -334,6 +334,28 @@ describe('agents that mention each other', () => {
     const next = await post(channel, mentioning(ada));
     expect(await reasons(channel, next, [ada, eve])).toEqual(['mentioned', 'not_mentioned']);
   });
+
+  it('record the depth of the run that wrote a message, where the message mentions no agent', async () => {
+    const [ada, eve] = [await newAgent(), await newAgent({ name: 'Eve' })];
+    const channel = await newChannel([ada, eve]);
+    const root = await post(channel, mentioning(ada));
+    const runOf = (found: Record<string, Json>, agent: string): string => found[agent].run_id;
+    const first = runOf(await decided(channel, root, 2), ada);
+    const say = (agent: string, body: object): Promise<Json> =>
+      post(channel, { participant: { type: 'agent', agent_id: agent }, parent_span_id: root.span_id, ...body });
+    const depthOf = async (message: Json, agent: string): Promise<number> =>
+      (await decided(channel, message, 2))[agent].depth;
+    const asked = runOf(await decided(channel, await say(ada, mentioning(eve)), 2), eve);
+    const second = runOf(await decided(channel, await say(eve, mentioning(ada)), 2), ada);
+    // Ada is invoked at the depths 0 and 2.
+    expect(await depthOf(await say(ada, { metadata: { run_id: first } }), ada)).toBe(1);
+    expect(await depthOf(await say(ada, { metadata: { run_id: second } }), ada)).toBe(3);
+    // Mentions count from the deepest one, and so do messages that name a run of another agent, or none.
+    expect(await depthOf(await say(ada, { metadata: { run_id: first }, ...mentioning(eve) }), eve)).toBe(3);
+    for (const id of [asked, newId(), 'none', 1]) {
+      expect(await depthOf(await say(ada, { metadata: { run_id: id } }), ada)).toBe(3);
+    }
+  });
 });
 
 describe('the list of invocations', () => {

@@ -13,6 +13,6 @@
 export { gathered, GROUP_PREFIX, groupNameOf, reactor, reactorNameOf, RetryLater } from './reactor.ts';
 export type { AnyReactor, EndedProcess, Process, Reactor } from './reactor.ts';
 export { ReactorRunner } from './reactor-runner.ts';
-export type { AttemptOutcome } from './reactor-runner.ts';
+export type { AttemptOutcome, ReactorRunnerOptions } from './reactor-runner.ts';
 export type { RecordedStep } from './step.ts';
 export { unlessOvertaken } from './overtaken.ts';

@@ -8,6 +8,7 @@ import {
   foldTail,
   type Growth,
   latestTime,
+  parseStreamName,
   streamName,
   type StreamType,
   type Tip,
@@ -56,23 +57,22 @@ export class ProcessStream<State, E extends DomainEvent> {
   readonly #tips: TipCache;
   readonly #key: string;
 
-  /** @param reactor name of the reactor, whose tips these are: reactors fold the same streams in different ways */
   constructor(
     type: StreamType<State, E>,
     stores: { readonly store: EventStore; readonly clock: StoreClock },
-    { id, reactor, tips }: { readonly id: EntityId; readonly reactor: string; readonly tips: TipCache },
+    { id, tips }: { readonly id: EntityId; readonly tips: TipCache },
   ) {
     this.name = streamName(type.category, id);
     this.#type = type;
     this.#stores = stores;
     this.#id = id;
     this.#tips = tips;
-    this.#key = `${reactor} ${this.name}`;
+    this.#key = `${numberOf(type)} ${this.name}`;
   }
 
   /** The end of the stream as this worker has seen it last. */
   get known(): ProcessTip<State> | null {
-    // Put here, by a reactor, which has one fold.
+    // Put here, with the fold of this type.
     return (this.#tips.get(this.#key)?.tip as ProcessTip<State> | undefined) ?? null;
   }
 
@@ -137,6 +137,29 @@ export class ProcessStream<State, E extends DomainEvent> {
     const growth = kept?.tip === tip ? { from: kept, bytes } : undefined;
     return this.#keep({ state, revision, at, ...notes }, growth);
   }
+}
+
+/** The state of the stream of `stored` at that event or later; reactors that have read or appended it leave its tip. */
+export async function stateAfter<State>(
+  stored: StoredEvent,
+  type: StreamType<State, DomainEvent>,
+  stores: { readonly store: EventStore; readonly clock: StoreClock },
+  tips: TipCache,
+): Promise<State> {
+  const stream = new ProcessStream(type, stores, { id: parseStreamName(stored.stream).id, tips });
+  const { known } = stream;
+  const tip = known !== null && known.revision >= stored.revision ? known : await stream.load();
+  return tip.state;
+}
+
+const numbers = new WeakMap<object, number>();
+let lastNumber = 0;
+
+/** Types with other folds may have the same streams. */
+function numberOf(type: object): number {
+  const number = numbers.get(type) ?? ++lastNumber;
+  numbers.set(type, number);
+  return number;
 }
 
 type MutableNotes = ReturnType<typeof notesAfter>;

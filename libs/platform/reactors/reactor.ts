@@ -21,6 +21,13 @@ export interface Process<State, E extends DomainEvent> {
   /** Of a command that is an effect of this step: with the id `idempotencyKey(effect)`, caused by the event. */
   commandContext(effect?: string): CommandContext;
   /**
+   * The state of the stream that the event is in, at the event or later: from memory, if a reactor of this worker has processes
+   * of this very type and has seen the event there.
+   *
+   * @throws `Fault` `store_unavailable`; CorruptEventError
+   */
+  stateAfterEvent<S>(type: StreamType<S, DomainEvent>): Promise<S>;
+  /**
    * Appends an intent before an effect that cannot be repeated safely. Only one attempt can record it: a handler that
    * finds the intent in `state` must not start the effect, but report that it was started and not finished.
    *
@@ -41,7 +48,10 @@ export class RetryLater extends Error {
 }
 
 /** What the end of a process may need for its commands. */
-export type EndedProcess = Pick<Process<unknown, never>, 'id' | 'organizationId' | 'commandContext'>;
+export type EndedProcess = Pick<
+  Process<unknown, never>,
+  'id' | 'organizationId' | 'commandContext' | 'stateAfterEvent'
+>;
 
 /** Why a process is ended by its reactor. */
 export interface GivenUp {

@@ -15,7 +15,7 @@ import { unlessAborted, withTimeLimit } from '#libs/platform/lifecycle/index.ts'
 import { TipCache } from '#libs/platform/streams/index.ts';
 
 import type { SlotUse } from './fair-slots.ts';
-import { ProcessStream, type ProcessTip, type Recorded } from './process-stream.ts';
+import { ProcessStream, type ProcessTip, type Recorded, stateAfter } from './process-stream.ts';
 import type { AnyReactor, EndedProcess, GivenUp, Process, Reactor } from './reactor.ts';
 
 /** What became of one attempt at one event. */
@@ -71,6 +71,7 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
   readonly #stored: StoredEvent;
   readonly #event: StreamEvent<Trigger>;
   readonly #stream: ProcessStream<State, E>;
+  readonly #tips: TipCache;
   readonly #id: EntityId;
   #firstTriedMs: number | undefined;
 
@@ -87,8 +88,8 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
     this.#context = context;
     this.#stored = stored;
     this.#event = event;
-    const { tips = new TipCache() } = context;
-    this.#stream = new ProcessStream(process, context, { id: this.processId, reactor: name, tips });
+    this.#tips = context.tips ?? new TipCache();
+    this.#stream = new ProcessStream(process, context, { id: this.processId, tips: this.#tips });
     this.#id = this.#derivedId(`${stored.stream}@${stored.revision}`);
   }
 
@@ -277,6 +278,7 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
       id: this.processId,
       organizationId: this.#event.metadata.organizationId,
       commandContext: (effect) => this.#commandContext(this.#effectId(effect)),
+      stateAfterEvent: (type) => stateAfter(this.#stored, type, this.#context, this.#tips),
     };
   }
 

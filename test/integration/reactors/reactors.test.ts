@@ -4,13 +4,21 @@ import { describe, expect, it } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { derivedId, newId } from '#libs/kernel/ids.ts';
-import { type EventStore } from '#libs/platform/eventstore/index.ts';
+import { defineEvents, type EventStore } from '#libs/platform/eventstore/index.ts';
 import { within } from '#libs/platform/lifecycle/index.ts';
 import { GROUP_PREFIX, groupNameOf, reactor } from '#libs/platform/reactors/index.ts';
+import { TipCache } from '#libs/platform/streams/index.ts';
 import { CountingStore } from '#test/support/counting-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { logEvent } from '#test/support/log-events.ts';
-import { jobReactor, nextOf, requestJob, type JobEvent, type JobState } from '#test/support/reactors/jobs.ts';
+import {
+  jobEvents,
+  jobReactor,
+  nextOf,
+  requestJob,
+  type JobEvent,
+  type JobState,
+} from '#test/support/reactors/jobs.ts';
 
 import { type JobProcess, never, newCategory, useReactors } from './running-reactors.ts';
 
@@ -268,6 +276,42 @@ describe('a reactor', () => {
     await ends(category, id, ...Array.from({ length: 8 }, () => 'JobStepped.v1'), 'JobDone.v1');
     await eventually(() => expect(outcomes).toHaveLength(9));
     expect(store.eventsRead).toBe(stage.eventStore.local === undefined ? 10 : 1);
+  });
+
+  it('has the state after an event of another reactor as that has left it, and reads it where that runs elsewhere', async () => {
+    const category = newCategory();
+    const jobs = jobReactor({ category });
+    const ended: JobState[] = [];
+    const after = reactor<null, never, JobEvent>({
+      name: `${category}after`,
+      on: ['JobDone.v1'],
+      triggers: jobEvents,
+      processOf: (event) => event.id,
+      // The log holds jobs of other tests.
+      isIrrelevant: ({ stream }) => !stream.startsWith(category),
+      process: { category: 'after', codec: defineEvents({}), fold: { initialState: null, evolve: () => null } },
+      isEnded: () => false,
+      handle: async (_event, { stateAfterEvent }) => {
+        ended.push(await stateAfterEvent(jobs.process));
+        return [];
+      },
+      giveUp: () => [],
+    });
+    const done = { stepped: 2, outcome: 'done' };
+    const store = new CountingStore(stage.client.store);
+    const stores = { ...stage.client, store, tips: new TipCache() };
+    start(jobs, stores);
+    const { stop } = start(after, stores);
+    await requestJob(stage.client.store, category, 2);
+    await eventually(() => expect(ended).toMatchObject([done]));
+    expect(store.eventsRead).toBe(stage.eventStore.local === undefined ? 4 : 1);
+    await stop();
+    // Another worker.
+    const other = new CountingStore(stage.client.store);
+    start(after, { ...stage.client, store: other, tips: new TipCache() });
+    await requestJob(stage.client.store, category, 2);
+    await eventually(() => expect(ended).toMatchObject([done, done]));
+    expect(other.eventsRead).toBe(4);
   });
 
   it('records nothing of a step that begins before it has seen the end of its process', async () => {

@@ -9,7 +9,13 @@ import {
   type StoredEvent,
 } from '#libs/platform/eventstore/index.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
-import { type AnyReactor, type AttemptOutcome, type Process, ReactorRunner } from '#libs/platform/reactors/index.ts';
+import {
+  type AnyReactor,
+  type AttemptOutcome,
+  type Process,
+  ReactorRunner,
+  type ReactorRunnerOptions,
+} from '#libs/platform/reactors/index.ts';
 import { startTestEventStore, type TestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { jobReactor, requestJob, type JobEvent, type JobState } from '#test/support/reactors/jobs.ts';
@@ -45,7 +51,10 @@ export function useReactors() {
     await eventStore?.stop();
   });
 
-  function start(declared: AnyReactor, stores: typeof client & { readonly stopTimeoutMs?: number } = client) {
+  function start(
+    declared: AnyReactor,
+    stores: typeof client & Pick<ReactorRunnerOptions, 'stopTimeoutMs' | 'tips'> = client,
+  ) {
     const outcomes: AttemptOutcome[] = [];
     const abort = new AbortController();
     const onAttempt = (outcome: AttemptOutcome): void => void outcomes.push(outcome);

@@ -10,6 +10,7 @@ import { endCalls, showEnd, unfinishedCalls } from './response.ts';
 import { RunInChannel } from './run.channel.ts';
 import { runLaneId } from './run-lane.ts';
 import { leaveLane, QUEUE_FULL } from './run-lanes.ts';
+import { runEntity } from './run.read.ts';
 import { RunTrace } from './run.trace.ts';
 import { hasEnded, RUN, type Run, runCodec, type RunEvent } from './run.ts';
 
@@ -21,9 +22,10 @@ const NAME = 'run-ends';
  * reactor records nothing of its own.
  */
 export function runEnds(answering: Answering) {
-  const endedRun = async ({ id, organizationId }: EndedProcess): Promise<Run | null> => {
-    const run = await answering.runs.inLog(organizationId, id);
-    return run !== null && hasEnded(run) ? run : null;
+  // Whether the channel shows the end may have changed since: to show it again does nothing.
+  const endedRun = async (process: EndedProcess): Promise<Run | null> => {
+    const run = await process.stateAfterEvent(runEntity.projection);
+    return run !== null && hasEnded(run) && run.organizationId === process.organizationId ? run : null;
   };
   return reactor<null, never, RunEvent>({
     name: NAME,

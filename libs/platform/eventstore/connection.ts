@@ -1,4 +1,4 @@
-import { StreamDeletedError, type AllStreamResolvedEvent, type EventStoreDBClient } from '@eventstore/db-client';
+import { StreamDeletedError, type EventStoreDBClient } from '@eventstore/db-client';
 import type { GlobalPosition, StreamRevision } from '#libs/kernel/event.ts';
 import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
 import { parseEventStoreUrl } from '#libs/platform/config/index.ts';
@@ -6,6 +6,9 @@ import { within } from '#libs/platform/lifecycle/index.ts';
 import { BatchAppends } from './client/batch-appends.ts';
 import { guardClient, supportsBatchAppend, type GuardedClient } from './client/client-guard.ts';
 import { connectClient } from './client/connect-client.ts';
+import type { ReadRequest } from './client/read-requests.ts';
+import type { ReadItem, ResolvedEvent } from './client/read-responses.ts';
+import { openRead } from './client/reads.ts';
 import { readFault, reconnectsByItself } from './client-errors.ts';
 import { ForeignEvents, type ForeignEvent } from './event-metadata.ts';
 import { EventPull } from './event-pull.ts';
@@ -128,17 +131,13 @@ export class EventStoreConnection {
     }
   }
 
-  async #one(
-    direction: 'forwards' | 'backwards',
-    fromPosition: GlobalPosition | 'end',
-  ): Promise<AllStreamResolvedEvent | undefined> {
-    const read = this.client.readAll({ direction, fromPosition, maxCount: 1, requiresLeader: true });
-    const pull = new EventPull<AllStreamResolvedEvent>(read, () => read.cancel());
-    let found: AllStreamResolvedEvent | undefined;
+  async #one(direction: 'forwards' | 'backwards', from: GlobalPosition | 'end'): Promise<ResolvedEvent | undefined> {
+    const pull = this.read({ direction, from, wanted: 1 }, 1);
+    let found: ResolvedEvent | undefined;
     try {
       while (!pull.ended) {
-        const [event] = pull.take(1);
-        found ??= event;
+        const [item] = pull.take(1);
+        if (item?.kind === 'event') found ??= item;
         if (!(await pull.wait(HEAD_DEADLINE_MS))) throw storeUnavailable('event store');
       }
       return found;
@@ -147,6 +146,15 @@ export class EventStoreConnection {
     } finally {
       pull.close();
     }
+  }
+
+  /**
+   * A read, from the leader, or a subscription. Errors: as for `client`; of the pull: those of the client.
+   *
+   * @param readAhead see {@link EventPull}
+   */
+  read(request: ReadRequest, readAhead: number, signal?: AbortSignal): EventPull<ReadItem> {
+    return new EventPull(openRead(this.client, request), readAhead, signal);
   }
 
   /** Ends all calls. Idempotent. */

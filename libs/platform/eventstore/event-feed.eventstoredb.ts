@@ -1,6 +1,6 @@
-import { streamNameFilter, type AllStreamResolvedEvent } from '@eventstore/db-client';
 import type { GlobalPosition, StreamRevision } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
+import type { ReadItem } from './client/read-responses.ts';
 import type { EventStoreConnection } from './connection.ts';
 import {
   DEFAULT_MAX_BATCH,
@@ -12,7 +12,8 @@ import {
   type OpenFeed,
   resumingFeed,
 } from './event-feed.ts';
-import { EventPull, toStoredEvent } from './event-pull.ts';
+import { type EventPull, toStoredEvent } from './event-pull.ts';
+import type { StoredEvent } from './event-store.ts';
 import { comparePositions } from './position.ts';
 
 export interface EventStoreDbFeedOptions extends FeedRetries {
@@ -20,9 +21,6 @@ export interface EventStoreDbFeedOptions extends FeedRetries {
   readonly livenessMs?: number;
 }
 
-/** Number of events without a match after which the server sends a checkpoint. */
-const CHECKPOINT_EVERY = 256;
-const NO_SYSTEM_STREAM = '^[^$]';
 /** How long an incomplete batch waits while the feed catches up; live events never wait. */
 const GATHER_MS = 10;
 
@@ -58,13 +56,13 @@ export class EventStoreDbFeed implements LogFeed {
   }
 }
 
-/** One subscription of the client, from its start to its first failure. */
+/** One subscription, from its start to its first failure. */
 class Subscription implements OpenFeed {
   readonly #connection: EventStoreConnection;
   readonly #signal: AbortSignal;
   readonly #maxBatch: number;
   readonly #livenessMs: number;
-  readonly #pull: EventPull<AllStreamResolvedEvent>;
+  readonly #pull: EventPull<ReadItem>;
   /** Position up to which everything was yielded. */
   #known: GlobalPosition | null;
   #checkpoint: GlobalPosition | null = null;
@@ -84,26 +82,7 @@ class Subscription implements OpenFeed {
     this.#maxBatch = maxBatch;
     this.#livenessMs = livenessMs;
     this.#known = from === 'start' ? null : from;
-    const reporting = {
-      maxSearchWindow: CHECKPOINT_EVERY,
-      checkpointInterval: 1,
-      // Must not throw: the client would end the subscription without an error.
-      checkpointReached: (_: unknown, position: GlobalPosition) => {
-        this.#checkpoint = position;
-        // Waits for the events before it.
-        if (this.#pull.drained) this.#pull.notify();
-      },
-    };
-    const filter =
-      streamPrefixes === 'all'
-        ? streamNameFilter({ regex: NO_SYSTEM_STREAM, ...reporting })
-        : streamNameFilter({ prefixes: [...streamPrefixes], ...reporting });
-    const source = connection.client.subscribeToAll({ fromPosition: from, filter }, { highWaterMark: maxBatch });
-    this.#pull = new EventPull(source, () => source.unsubscribe(), signal);
-    source.on('caughtUp', () => {
-      this.#caughtUp = true;
-      this.#pull.notify();
-    });
+    this.#pull = connection.read({ from, wanted: { streamPrefixes } }, maxBatch, signal);
   }
 
   /** The next item, or null once the feed is aborted. @throws the error that ended the subscription */
@@ -126,11 +105,16 @@ class Subscription implements OpenFeed {
   }
 
   #take(): FeedItem | null {
-    // Checkpoints and `caught-up` overtake events that are still buffered, so they have to wait for these.
-    const taken = this.#pull.take(this.#maxBatch);
-    const [first, ...rest] = taken
-      .map((resolved) => toStoredEvent(resolved, this.#connection.foreign))
-      .filter((event) => event !== null);
+    const events: StoredEvent[] = [];
+    for (const item of this.#pull.take(this.#maxBatch)) {
+      if (item.kind === 'checkpoint') this.#checkpoint = item.position;
+      else if (item.kind === 'caught-up') this.#caughtUp = true;
+      else if (item.kind === 'event') {
+        const event = toStoredEvent(item, this.#connection.foreign);
+        if (event) events.push(event);
+      }
+    }
+    const [first, ...rest] = events;
     if (first) {
       const last = rest.at(-1) ?? first;
       this.#known = last.position;

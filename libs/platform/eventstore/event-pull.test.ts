@@ -4,8 +4,21 @@ import { expect, test } from 'vitest';
 
 import { EventPull } from './event-pull.ts';
 
-const source = (): Readable => new Readable({ objectMode: true, read: () => undefined });
-const pullOf = (stream: Readable): EventPull<number> => new EventPull(stream, async () => undefined);
+class Call extends Readable {
+  isCancelled = false;
+
+  constructor() {
+    super({ objectMode: true, read: () => undefined });
+  }
+
+  cancel(): void {
+    this.isCancelled = true;
+  }
+}
+
+const source = (): Call => new Call();
+const pullOf = (call: Call, readAhead = 10): EventPull<number> => new EventPull(Promise.resolve(call), readAhead);
+const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 test('received events are taken before the end is reported', async () => {
   const stream = source();
@@ -34,7 +47,7 @@ test('a wait for several events ends when they have arrived, and they are taken 
   const waited = pull.wait(10_000, 3);
   for (const event of [1, 2, 3, 4]) {
     stream.push(event);
-    await new Promise(setImmediate);
+    await turn();
   }
   expect(await waited).toBe(true);
   expect(pull.take(10)).toEqual([1, 2, 3, 4]);
@@ -55,7 +68,7 @@ test('events that arrived before a failure are taken before it is thrown', async
   const pull = pullOf(stream);
   const waited = pull.wait(10_000, 3);
   stream.push(1);
-  await new Promise(setImmediate);
+  await turn();
   stream.destroy(new Error('cut off'));
   expect(await waited).toBe(true);
   expect(pull.take(10)).toEqual([1]);
@@ -65,7 +78,6 @@ test('events that arrived before a failure are taken before it is thrown', async
 test('an end without a waiting call is reported by the next one', async () => {
   const stream = source();
   const pull = pullOf(stream);
-  const turn = () => new Promise((resolve) => setImmediate(resolve));
   stream.push(1);
   await turn();
   expect(pull.take(10)).toEqual([1]);
@@ -74,4 +86,44 @@ test('an end without a waiting call is reported by the next one', async () => {
   await turn();
   expect(await pull.wait(1_000)).toBe(true);
   expect(pull.ended).toBe(true);
+});
+
+test('a call waits while as many items as allowed were not taken', async () => {
+  const call = source();
+  const pull = pullOf(call, 2);
+  for (const event of [1, 2, 3, 4, 5]) call.push(event);
+  await turn();
+  expect(call.isPaused()).toBe(true);
+  expect(pull.take(10)).toEqual([1, 2]);
+  await pull.wait(1_000);
+  expect(pull.take(1)).toEqual([3]);
+  await pull.wait(1_000, 2);
+  expect(pull.take(10)).toEqual([4, 5]);
+});
+
+test('a call that is made after the close is cancelled, and one that fails then is no fault', async () => {
+  const call = source();
+  pullOf(call).close();
+  new EventPull(Promise.reject(new Error('not connected')), 10).close();
+  await turn();
+  await turn();
+  expect(call.isCancelled).toBe(true);
+});
+
+test('a call that fails to be made fails the pull', async () => {
+  const pull = new EventPull(Promise.reject(new Error('not connected')), 10);
+  expect(await pull.wait(1_000)).toBe(true);
+  expect(pull.ended).toBe(false);
+  expect(() => pull.take(10)).toThrow('not connected');
+});
+
+test('a complete call is received to its end, and not cancelled', async () => {
+  const call = source();
+  const pull = pullOf(call, 1);
+  call.push(1);
+  await pull.wait(1_000);
+  pull.close(true);
+  call.push(null);
+  await turn();
+  expect([call.readableEnded, call.isCancelled]).toEqual([true, false]);
 });

@@ -1,80 +1,89 @@
-import type { AllStreamResolvedEvent, ResolvedEvent } from '@eventstore/db-client';
+import { convertToCommandError } from '@eventstore/db-client/dist/utils/CommandError.js';
 import { streamRevision } from '#libs/kernel/event.ts';
+import type { ResolvedEvent } from './client/read-responses.ts';
 import { withoutForeignContent, type ForeignEvents } from './event-metadata.ts';
 import type { StoredEvent } from './event-store.ts';
 
-/** The used part of `node:stream`'s Readable, for which the client has older types. */
-interface Source {
-  readonly readableLength: number;
-  read(): unknown;
-  on(event: string, listener: (...args: unknown[]) => void): unknown;
-  destroy(): unknown;
+/** The used part of a call of the gRPC library. */
+interface Call {
+  on(event: string, listener: (...args: never[]) => void): unknown;
+  pause(): unknown;
+  resume(): unknown;
+  cancel(): void;
 }
 
-/** Takes the received events from a read or a subscription, many at a time, with the back-pressure of the stream. */
+/** Takes the received items of a call, many at a time, with the back-pressure of its stream. */
 export class EventPull<T> {
-  readonly #source: Source;
-  readonly #cancel: () => Promise<unknown>;
+  readonly #opening: Promise<Call>;
+  readonly #readAhead: number;
   readonly #signal: AbortSignal | undefined;
+  #call: Call | undefined;
   #ended = false;
   #failure: { readonly error: unknown } | undefined;
   #wake: (() => void) | undefined;
-  /** Events that `wait` has read from the stream; taken first. */
+  /** Received, and not taken. */
   readonly #buffer: T[] = [];
-  /** The number of events that `wait` waits for. */
-  #wanted = 0;
+  /** The number of items that `wait` waits for. */
+  #wanted = 1;
 
   /**
-   * @param cancel ends the call at the server, which destroying the stream would leave open
+   * @param readAhead number of items after which the call waits until some are taken
    * @param signal ends a `wait` when it aborts
    */
-  constructor(source: Source, cancel: () => Promise<unknown>, signal?: AbortSignal) {
-    this.#source = source;
-    this.#cancel = cancel;
+  constructor(opening: Promise<Call>, readAhead: number, signal?: AbortSignal) {
+    this.#opening = opening;
+    this.#readAhead = readAhead;
     this.#signal = signal;
     signal?.addEventListener('abort', this.notify);
-    source.on('readable', () => {
-      if (this.#wake !== undefined && this.#fill()) this.#wake();
+    opening.then(
+      (call) => this.#receive(call),
+      (error: unknown) => this.#fail(error),
+    );
+  }
+
+  #receive(call: Call): void {
+    this.#call = call;
+    call.on('data', (item: T) => {
+      this.#buffer.push(item);
+      if (this.#buffer.length >= this.#readAhead) call.pause();
+      if (this.#buffer.length >= this.#wanted) this.notify();
     });
-    // The client may emit further errors, which would be uncaught without a listener.
-    source.on('error', (error) => {
-      this.#failure ??= { error };
-      this.notify();
-    });
+    call.on('error', (error: Error) => this.#fail(convertToCommandError(error)));
     for (const event of ['end', 'close']) {
-      source.on(event, () => {
+      call.on(event, () => {
         this.#ended = true;
         this.notify();
       });
     }
   }
 
-  /** There are no received events to take. */
-  get drained(): boolean {
-    return this.#buffer.length === 0 && this.#source.readableLength === 0;
+  #fail(error: unknown): void {
+    this.#failure ??= { error };
+    this.notify();
   }
 
-  /** The stream has ended, and all events were taken. False if the stream failed: `take` throws its error. */
+  /** There are no received items to take. */
+  get drained(): boolean {
+    return this.#buffer.length === 0;
+  }
+
+  /** The call has ended, and all items were taken. False if the call failed: `take` throws its error. */
   get ended(): boolean {
     return this.#ended && this.#failure === undefined && this.drained;
   }
 
-  /** Up to `max` received events. Errors: the error of the stream, once all events were taken. */
+  /** Up to `max` received items. Errors: the error of the call, once all items were taken. */
   take(max: number): T[] {
     const taken = this.#buffer.splice(0, max);
-    while (taken.length < max) {
-      const next = this.#source.read();
-      if (next === null) break;
-      taken.push(next as T);
-    }
     if (taken.length === 0 && this.#failure) throw this.#failure.error;
+    if (this.#buffer.length < this.#readAhead) this.#call?.resume();
     return taken;
   }
 
-  /** Resolves true when `atLeast` events were received, or the stream ended, or on `notify`; false after `ms`. */
+  /** Resolves true when `atLeast` items were received, or the call ended, or on `notify`; false after `ms`. */
   async wait(ms: number, atLeast = 1): Promise<boolean> {
     this.#wanted = atLeast;
-    if (this.#fill() || this.#ended || this.#failure) return true;
+    if (this.#buffer.length >= atLeast || this.#ended || this.#failure) return true;
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
         this.#wake = undefined;
@@ -88,16 +97,6 @@ export class EventPull<T> {
     });
   }
 
-  /** Reads the wanted number of events, which also makes the stream fetch more. @returns whether it has read them all */
-  #fill(): boolean {
-    while (this.#buffer.length < this.#wanted) {
-      const next = this.#source.read();
-      if (next === null) return false;
-      this.#buffer.push(next as T);
-    }
-    return true;
-  }
-
   /** Ends a `wait`. */
   readonly notify = (): void => this.#wake?.();
 
@@ -109,38 +108,26 @@ export class EventPull<T> {
    */
   close(isComplete = false): void {
     this.#signal?.removeEventListener('abort', this.notify);
-    if (isComplete || this.#ended) return;
-    // After an error, the call has ended; the server also ends a read of a missing stream.
-    if (!this.#failure) void this.#cancel().catch(() => undefined);
-    this.#source.destroy();
+    // Its end is received only while the call is not paused.
+    if (isComplete) this.#call?.resume();
+    if (isComplete || this.#ended || this.#failure) return;
+    // gRPC fails to cancel a call in the step in which it was made: grpc/grpc-node#1464.
+    void this.#opening.then(
+      (call) => setImmediate(() => call.cancel()),
+      () => undefined,
+    );
   }
 }
 
-/** The greatest revision of a real event; that of a stream's tombstone is greater. */
-const MAX_REVISION = BigInt(Number.MAX_SAFE_INTEGER);
-
 /**
- * Converts an event of the client to one of the port. Null for what has no place in a stream: tombstones.
+ * Converts an event of the server to one of the port. Null for what has no place in a stream: tombstones.
  *
  * @param foreign notes the events that are not Parley's
  */
-export function toStoredEvent(
-  resolved: ResolvedEvent | AllStreamResolvedEvent,
-  foreign: ForeignEvents,
-): StoredEvent | null {
-  // Without its event, a link that was to be resolved leads nowhere.
-  const recorded = resolved.event ?? resolved.link;
-  if (!recorded || recorded.revision > MAX_REVISION) return null;
-  const event = withoutForeignContent({
-    stream: recorded.streamId,
-    revision: streamRevision(Number(recorded.revision)),
-    position: recorded.position ?? null,
-    id: recorded.id,
-    type: recorded.type,
-    data: recorded.data,
-    metadata: recorded.metadata,
-    createdMs: recorded.created.getTime(),
-  });
-  if (event.foreign !== undefined) foreign.note(event, recorded.type);
-  return event;
+export function toStoredEvent({ event, link }: ResolvedEvent, foreign: ForeignEvents): StoredEvent | null {
+  const recorded = event ?? link;
+  if (!recorded || recorded.revision > Number.MAX_SAFE_INTEGER) return null;
+  const stored = withoutForeignContent({ ...recorded, revision: streamRevision(recorded.revision) });
+  if (stored.foreign !== undefined) foreign.note(stored, recorded.type);
+  return stored;
 }

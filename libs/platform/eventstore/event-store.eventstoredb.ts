@@ -1,12 +1,12 @@
-import type { ResolvedEvent } from '@eventstore/db-client';
 import { sequenceOf, streamRevision, type StreamRevision } from '#libs/kernel/event.ts';
 import { outcomeUnknown, storeUnavailable, StreamGone } from '#libs/kernel/faults.ts';
 import { withinMemory } from '#libs/platform/config/index.ts';
 import { within } from '#libs/platform/lifecycle/index.ts';
 import { AppendLimits, type ProposedEvent } from './append-limits.ts';
+import type { ResolvedEvent } from './client/read-responses.ts';
 import { appendError, isConflict, isIndefinite, isMissingStream, readFault } from './client-errors.ts';
 import type { EventStoreConnection } from './connection.ts';
-import { EventPull, toStoredEvent } from './event-pull.ts';
+import { toStoredEvent } from './event-pull.ts';
 import {
   APPEND_DEADLINE_MS,
   READ_DEADLINE_MS,
@@ -83,20 +83,18 @@ export class EventStoreDbStore implements EventStore {
     signal?.throwIfAborted();
     const isForwards = direction === 'forwards';
     const { needs = isForwards ? (from ?? FIRST) : 'nothing' } = options;
-    const start = isForwards ? 'start' : 'end';
-    const read = this.#connection.client.readStream(
-      stream,
-      { direction, maxCount: limit, fromRevision: from === undefined ? start : BigInt(from), requiresLeader: true },
-      { highWaterMark: READ_AHEAD },
-    );
-    const pull = new EventPull<ResolvedEvent>(read, () => read.cancel(), signal);
+    const start = from ?? (isForwards ? 'start' : 'end');
+    const pull = this.#connection.read({ stream, direction, from: start, wanted: limit }, READ_AHEAD, signal);
     let received = 0;
+    let isMissing = false;
     try {
       while (!pull.ended) {
-        for (const resolved of pull.take(READ_AHEAD)) {
+        for (const item of pull.take(READ_AHEAD)) {
+          isMissing ||= item.kind === 'missing-stream';
+          if (item.kind !== 'event') continue;
           received += 1;
-          if (received === 1) refuseTruncated(resolved, needs);
-          const event = toStoredEvent(resolved, this.#connection.foreign);
+          if (received === 1) refuseTruncated(item, needs);
+          const event = toStoredEvent(item, this.#connection.foreign);
           if (event) yield event;
         }
         signal?.throwIfAborted();
@@ -106,10 +104,11 @@ export class EventStoreDbStore implements EventStore {
     } catch (error) {
       if (signal?.aborted === true) throw signal.reason;
       if (!isMissingStream(error)) throw readFault(error);
-      if (needs !== 'nothing' && needs > FIRST) throw new StreamGone(null, error);
+      isMissing = true;
     } finally {
       pull.close(received === limit);
     }
+    if (isMissing && needs !== 'nothing' && needs > FIRST) throw new StreamGone(null);
   }
 
   async ping(): Promise<void> {
@@ -125,6 +124,6 @@ export class EventStoreDbStore implements EventStore {
 /** @throws StreamGone */
 function refuseTruncated({ event, link }: ResolvedEvent, needs: StreamRevision | 'nothing'): void {
   const first = (link ?? event)?.revision;
-  if (first === undefined || needs === 'nothing' || first <= BigInt(needs)) return;
-  throw new StreamGone(sequenceOf(streamRevision(Number(first))));
+  if (first === undefined || needs === 'nothing' || first <= needs) return;
+  throw new StreamGone(sequenceOf(streamRevision(first)));
 }

@@ -4,22 +4,15 @@ import { convertToCommandError } from '@eventstore/db-client/dist/utils/CommandE
 import { parseUUID } from '@eventstore/db-client/dist/utils/grpcUUID.js';
 import { StreamsClient, StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { BatchAppendResp } from '@eventstore/db-client/generated/streams_pb.js';
-import type { CallOptions, Client, ClientDuplexStream, Metadata } from '@grpc/grpc-js';
+import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { randomUUID } from 'node:crypto';
 import { streamRevision } from '#libs/kernel/event.ts';
 
 import { encodeAppendRequest, type AppendRequest } from './append-request.ts';
-import { method } from './client-guard.ts';
+import { encoded, openCall, type Opening } from './open-call.ts';
 import type { AppendResult } from '../event-store.ts';
 
 type BatchStream = ClientDuplexStream<Buffer, BatchAppendResp>;
-type StreamCreator = (
-  client: unknown,
-  name: string,
-  create: (client: Client) => BatchStream,
-  cache: WeakMap<object, BatchStream>,
-) => () => Promise<BatchStream>;
-type CallArguments = (options: object, callOptions: CallOptions) => [Metadata, CallOptions];
 
 /**
  * For a message above the server's limit, the server ends the stream, with all its appends. That limit is above the size
@@ -40,7 +33,6 @@ interface Unanswered {
  */
 export class BatchAppends {
   readonly #client: EventStoreDBClient;
-  /** The open stream of each connection. The client removes one that has ended. */
   readonly #open = new WeakMap<object, BatchStream>();
   /** By correlation id. */
   readonly #unanswered = new Map<string, Unanswered>();
@@ -66,20 +58,16 @@ export class BatchAppends {
   }
 
   #batches(): Promise<BatchStream> {
-    const createStream: StreamCreator = method(this.#client, 'GRPCStreamCreator');
-    const create = (client: Client): BatchStream => {
+    const make: Opening<BatchStream>['make'] = (grpc, ...rest) => {
       const { path, responseDeserialize } = StreamsService.batchAppend;
-      const callArguments: CallArguments = method(this.#client, 'callArguments');
-      const withoutDeadline = callArguments({}, { deadline: Infinity });
-      const encode = (bytes: Buffer): Buffer => bytes;
-      const batches = client.makeBidiStreamRequest(path, encode, responseDeserialize, ...withoutDeadline);
+      const batches = grpc.makeBidiStreamRequest(path, encoded, responseDeserialize, ...rest);
       batches.on('data', (answer: BatchAppendResp) => this.#onAnswer(answer));
       batches.on('error', (error) => this.#onBroken(batches, error));
       // Without an error, the client would use the stream again and again, and no append would get an answer.
       batches.on('end', () => batches.destroy(new Error('the server ended the stream of appends')));
       return batches;
     };
-    return createStream(StreamsClient, 'appendToStream', create, this.#open)();
+    return openCall(this.#client, { service: StreamsClient, name: 'appendToStream', open: this.#open, make });
   }
 
   /** @throws TypeError for an answer without an append, or without the fields that it must have */

@@ -16,7 +16,6 @@ import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb.
 import { Channel } from '@grpc/grpc-js';
 import { Duplex } from 'node:stream';
 import { requireVersion, settledWithin } from '#libs/platform/lifecycle/index.ts';
-import './read-responses.ts';
 
 const CLOSE_DEADLINE_MS = 1000;
 

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '#infra/private-redis/free-port.ts';
+import { onFreePort } from '../on-free-port.ts';
 import { ensureKafkaBroker } from './kafka-broker.mjs';
 import { type BrokerPlace, formatStorage, newClusterId, startBrokerProcess } from './broker-process.ts';
 
@@ -22,11 +23,13 @@ export interface TestKafkaCluster {
 const MEMBERS = 3;
 
 /** Always starts new brokers. */
-export async function startTestKafkaCluster(): Promise<TestKafkaCluster> {
+export const startTestKafkaCluster = (): Promise<TestKafkaCluster> => onFreePort(startOn);
+
+async function startOn(firstPort: number): Promise<TestKafkaCluster> {
   const version = process.env['KAFKA_TEST_VERSION'];
   const classPath = await ensureKafkaBroker(join(import.meta.dirname, '../../..'), { version });
   const folder = await mkdtemp(join(tmpdir(), 'parley-test-kafka-cluster-'));
-  const places = await placesIn(folder, classPath);
+  const places = await placesIn(folder, classPath, firstPort);
   // No broker serves before a majority is up.
   const started = await Promise.allSettled(places.map(startBrokerProcess));
   const running = new Map(started.flatMap((one, index) => (one.status === 'fulfilled' ? [[index, one.value]] : [])));
@@ -56,10 +59,10 @@ export async function startTestKafkaCluster(): Promise<TestKafkaCluster> {
   };
 }
 
-async function placesIn(folder: string, classPath: string): Promise<readonly BrokerPlace[]> {
+async function placesIn(folder: string, classPath: string, firstPort: number): Promise<readonly BrokerPlace[]> {
   const clusterId = newClusterId();
-  const controllerPorts: number[] = [];
-  for (let member = 0; member < MEMBERS; member++) controllerPorts.push(await freePort());
+  const controllerPorts = [firstPort];
+  while (controllerPorts.length < MEMBERS) controllerPorts.push(await freePort());
   const places: BrokerPlace[] = [];
   for (const [index, controllerPort] of controllerPorts.entries()) {
     const id = index + 1;

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '#infra/private-redis/free-port.ts';
+import { onFreePort } from '../on-free-port.ts';
 import { ensureKafkaBroker } from './kafka-broker.mjs';
 import { chooseStore } from '../stores/choice.ts';
 import { type BrokerProcess, COMMON_SETTINGS, formatStorage, startBrokerProcess } from './broker-process.ts';
@@ -97,8 +98,12 @@ async function startNative(): Promise<TestKafkaProcess> {
   const dataDir = join(folder, 'data');
   await mkdir(dataDir);
   await formatStorage(dataDir);
-  const place = { dataDir, classPath, port: await freePort(), controllerPort: await freePort() };
-  let broker: BrokerProcess = await startBrokerProcess(place);
+  const started = await onFreePort(async (port) => {
+    const place = { dataDir, classPath, port, controllerPort: await freePort() };
+    return { place, broker: await startBrokerProcess(place) };
+  });
+  const { place } = started;
+  let broker: BrokerProcess = started.broker;
   say(`a broker of its own: ${version ?? 'the version of test/support/kafka/pom.xml'}, port ${place.port}`);
   const kill9 = async (): Promise<void> => {
     broker.kill('SIGKILL');

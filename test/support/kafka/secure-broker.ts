@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from '#infra/private-redis/free-port.ts';
+import { onFreePort } from '../on-free-port.ts';
 import { ensureKafkaBroker } from './kafka-broker.mjs';
 import { formatStorage, startBrokerProcess } from './broker-process.ts';
 import { makeCertificateAuthority } from './certificates.ts';
@@ -37,22 +38,20 @@ export async function startSecureTestKafka(): Promise<SecureTestKafka> {
   await mkdir(dataDir);
   await formatStorage(dataDir);
   const { files, tls } = await writeCertificates(folder);
-  const [port, controllerPort, passwordPort, certificatePort] = [
-    await freePort(),
-    await freePort(),
-    await freePort(),
-    await freePort(),
-  ];
-  const broker = await startBrokerProcess({
-    dataDir,
-    classPath,
-    port,
-    controllerPort,
-    settings: AUTHORIZER,
-    listeners: [
-      { protocol: 'SASL_SSL', port: passwordPort, settings: { ...tls, ...PASSWORD_SETTINGS } },
-      { protocol: 'SSL', port: certificatePort, settings: { ...tls, 'ssl.client.auth': 'required' } },
-    ],
+  const { port, passwordPort, certificatePort, broker } = await onFreePort(async (free) => {
+    const [controllerPort, forPassword, forCertificate] = [await freePort(), await freePort(), await freePort()];
+    const started = await startBrokerProcess({
+      dataDir,
+      classPath,
+      port: free,
+      controllerPort,
+      settings: AUTHORIZER,
+      listeners: [
+        { protocol: 'SASL_SSL', port: forPassword, settings: { ...tls, ...PASSWORD_SETTINGS } },
+        { protocol: 'SSL', port: forCertificate, settings: { ...tls, 'ssl.client.auth': 'required' } },
+      ],
+    });
+    return { port: free, passwordPort: forPassword, certificatePort: forCertificate, broker: started };
   });
   const stop = async (): Promise<void> => {
     broker.kill('SIGKILL');

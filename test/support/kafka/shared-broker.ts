@@ -7,6 +7,7 @@ import { join } from 'node:path';
 
 import { freePort } from '#infra/private-redis/free-port.ts';
 
+import { onFreePort } from '../on-free-port.ts';
 import { oncePerRun, runFolder } from '../once-per-run.ts';
 import { formatStorage, startBrokerProcess } from './broker-process.ts';
 import { ensureKafkaBroker } from './kafka-broker.mjs';
@@ -25,12 +26,13 @@ async function start(folder: string): Promise<void> {
   const dataDir = join(folder, 'data');
   await mkdir(dataDir);
   await formatStorage(dataDir);
-  const port = await freePort();
-  const controllerPort = await freePort();
-  // The parent of the worker processes: it ends last.
-  const { pid } = await startBrokerProcess({ dataDir, classPath, port, controllerPort, owner: process.ppid });
-  await writeFile(join(folder, 'pid'), `${pid}`);
-  await writeFile(join(folder, 'address'), `127.0.0.1:${port}`);
+  await onFreePort(async (port) => {
+    const place = { dataDir, classPath, port, controllerPort: await freePort() };
+    // The parent of the worker processes: it ends last.
+    const { pid } = await startBrokerProcess({ ...place, owner: process.ppid });
+    await writeFile(join(folder, 'pid'), `${pid}`);
+    await writeFile(join(folder, 'address'), `127.0.0.1:${port}`);
+  });
 }
 
 /** After the last file of a run. */

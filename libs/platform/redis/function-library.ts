@@ -37,8 +37,8 @@ export class FunctionLibrary {
   /**
    * Sends the calls, those of one slot in order; replies are in the order of the calls.
    *
-   * @throws `Fault` `store_unavailable`; a script error unchanged. Throws the first of several failures, and later
-   * calls may have been executed: calls must be repeatable.
+   * @throws `Fault` `store_unavailable`; a script error unchanged. Throws the first of several failures: other calls may have
+   * been executed
    */
   async callAll(calls: readonly FunctionCall[]): Promise<unknown[]> {
     return valuesOf(await this.repliesTo(calls));
@@ -48,9 +48,12 @@ export class FunctionLibrary {
   async repliesTo(calls: readonly FunctionCall[]): Promise<readonly Reply<unknown>[]> {
     if (calls.length === 0) return [];
     const replies = await this.#send(calls);
-    if (!replies.some(isNotLoaded)) return replies;
+    // Other nodes of a cluster have executed their calls.
+    const refused = calls.filter((_call, index) => isNotLoaded(replies[index]));
+    if (refused.length === 0) return replies;
     await this.#redis.loadFunctions(this.#source);
-    return this.#send(calls);
+    const later = (await this.#send(refused)).values();
+    return replies.map((reply) => (isNotLoaded(reply) ? (later.next().value ?? reply) : reply));
   }
 
   async #send(calls: readonly FunctionCall[]): Promise<readonly Reply<unknown>[]> {
@@ -96,6 +99,6 @@ export function valuesOf(replies: readonly Reply<unknown>[]): unknown[] {
   });
 }
 
-function isNotLoaded(reply: Reply<unknown>): boolean {
-  return !reply.ok && isReplyError(reply.error) && NOT_LOADED.test(reply.error.message);
+function isNotLoaded(reply: Reply<unknown> | undefined): boolean {
+  return reply?.ok === false && isReplyError(reply.error) && NOT_LOADED.test(reply.error.message);
 }

@@ -10,6 +10,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { startRedisProcess } from '#infra/private-redis/redis-process.ts';
+import { RedisIdempotencyStore } from '#libs/platform/http/index.ts';
+import { idempotencyKey } from '#libs/platform/http/idempotency.keys.ts';
 import { connectRedis, type RedisClient, TopicSubscriptions, waitForRedis } from '#libs/platform/redis/index.ts';
 import { FunctionLibrary } from '#libs/platform/redis/function-library.ts';
 import { CategoryReader } from '#libs/platform/readmodel/category-reader.ts';
@@ -65,6 +67,18 @@ describe('a Redis Cluster', () => {
     expect((await readModel.apply(writes)).map(({ kind }) => kind)).toEqual(Array(6).fill('applied'));
     expect(await readModel.revisions([...keys, 'test:{none}'])).toEqual([0, 0, 0, 0, 0, 0, NO_EVENTS]);
     await redis.remove(keys);
+  });
+
+  it('takes an idempotency key although the node of the field that it looks up has lost its functions', async () => {
+    const store = new RedisIdempotencyStore(redis);
+    const [ofKey, ofField] = cluster.masters;
+    const keys = Array.from({ length: 100 }, (_, n) => ({ organizationId: 'o', principalId: 'p', key: `${n}` }));
+    const [first, second] = keys.filter((scope) => cluster.masterOf(idempotencyKey(scope)) === ofKey);
+    const entity = keyOn(ofField);
+    const field = { revisionKey: `${entity}:revision`, key: `${entity}:spans`, field: 'span' };
+    expect(await store.begin(first!, 'request', field)).toMatchObject({ state: 'started', absentAt: NO_EVENTS });
+    await ofField.command('FUNCTION', 'FLUSH');
+    expect(await store.begin(second!, 'request', field)).toMatchObject({ state: 'started', absentAt: NO_EVENTS });
   });
 
   it('takes each ticket once, whatever node it is on', async () => {

@@ -33,7 +33,10 @@ export interface Posted {
 
 /** Namespace of the derived ids. */
 const NAMESPACE = 'f1d3a6f0-6f57-5d0c-9d39-0b6f0c1a7a52';
-/** Messages of one append, and their JSON in bytes. An append is limited to 1 MiB, with 1 KiB or so beside each message. */
+/**
+ * Messages of one append, and their JSON with the names of their senders in bytes. An append is limited to 1 MiB, with 1 KiB or
+ * so beside each message.
+ */
 const WINDOW = 200;
 const WINDOW_BYTES = 400_000;
 
@@ -49,7 +52,7 @@ export class ImportTarget {
   /** Sequences of the messages that threads are about, by channel and span. */
   readonly #origins = new Map<string, ChannelSequence>();
 
-  /** @param retry repeats the commands: each has a derived id, so a repetition finds what was written */
+  /** @param retry repeats the commands. Channels and messages have derived ids, by which a repetition finds what was written */
   constructor(parts: ImportParts, retry: StoreRetry) {
     this.#parts = parts;
     this.#retry = retry;
@@ -78,7 +81,7 @@ export class ImportTarget {
         if (refusal !== null) return refused(refusal);
       }
     }
-    for (const window of windowsOf(messages)) {
+    for (const window of windowsOf(messages, channel.names)) {
       const { refusal, results } = await this.#postWindow(channelId, window, channel, created);
       if (refusal !== null) return refused(refusal);
       created = null;
@@ -277,15 +280,24 @@ type NewChannel = Parameters<Channels['create']>[1];
 type ChannelResult = Awaited<ReturnType<Channels['create']>>;
 
 /** Messages that are posted together, as one append. */
-function* windowsOf(messages: readonly MessageDraft[]): Generator<readonly MessageDraft[]> {
+function* windowsOf(
+  messages: readonly MessageDraft[],
+  names: ChannelDraft['names'] = new Map(),
+): Generator<readonly MessageDraft[]> {
+  const longestName = Math.max(0, ...[...names.values()].map(bytesOf));
   let first = 0;
   let bytes = 0;
   for (const [index, message] of messages.entries()) {
-    bytes += message.bytes;
+    const own = message.bytes + (message.senderName === undefined ? longestName : bytesOf(message.senderName));
+    bytes += own;
     if (index === first || (index - first < WINDOW && bytes <= WINDOW_BYTES)) continue;
     yield messages.slice(first, index);
     first = index;
-    ({ bytes } = message);
+    bytes = own;
   }
   if (first < messages.length) yield messages.slice(first);
+}
+
+function bytesOf(name: string): number {
+  return Buffer.byteLength(JSON.stringify(name));
 }

@@ -98,8 +98,8 @@ it('of a file that two processes import at the same time posts each message once
   const both = await Promise.all([imported(organizationId), imported(organizationId)]);
   const [{ ids, counts }] = both;
   const posts = await postsIn(ids);
-  // Both say that they have imported what they appended at the same time: the event store knows the ids of the events.
   expect(both.map((one) => one.counts.imported + one.counts.already)).toEqual([posts, posts]);
+  expect(both[0].counts.imported + both[1].counts.imported).toBe(posts);
   expect(counts.channels).toBe(ids.length);
 });
 
@@ -126,6 +126,24 @@ it('reads no channel that is expected to be new, looks up nothing in it, and pub
   const more = await imported(organizationId, path);
   expect(more.counts).toMatchObject({ channels: 700, imported: 800, already: 600, bad: 0 });
   expect(await postsIn(more.ids)).toBe(1_400);
+});
+
+it('of messages whose senders have long names fits into appends', async () => {
+  const path = join(work, 'names.jsonl');
+  const channel = { id: newId(), name: 'Names', channel_type: 'chat', participants: [] };
+  const interactions = Array.from({ length: 150 }, (_, n) => ({
+    channel_id: channel.id,
+    span_id: newId(),
+    parent_span_id: null,
+    content_role: 'user_message',
+    content: [{ type: 'text', text: `${n}` }],
+    participant: { type: 'authenticated_user', user_id: newId() },
+    export: { sender_name: 'é'.repeat(5_000) },
+  }));
+  await writeFile(path, [channel, ...interactions].map((line) => JSON.stringify(line)).join('\n'));
+  const { counts, ids } = await imported(newId(), path);
+  expect(counts).toMatchObject({ channels: 1, imported: 150 });
+  expect(await postsIn(ids)).toBe(150);
 });
 
 /** Also that each channel was created, and before its messages. */

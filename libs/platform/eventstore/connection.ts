@@ -18,7 +18,7 @@ import { tlsProblemOf } from './tls-problem.ts';
 export interface ConnectionOptions {
   /** `esdb://name:password@host:port?tls=false`, or `esdb+discover://…` for a cluster: see `connectClient`. */
   readonly url: string;
-  /** Called with the errors of invalid responses, which are dropped. */
+  /** Called with the errors of invalid answers to appends, which are dropped. */
   readonly onDefect?: (error: unknown) => void;
   /** Called with some of the events that are not Parley's: see `ForeignEvents`. */
   readonly onForeign?: (event: ForeignEvent, count: number) => void;
@@ -45,7 +45,7 @@ export class EventStoreConnection {
     this.#options = options;
     this.foreign = new ForeignEvents(options.onForeign);
     this.#guarded = this.#newClient();
-    this.#appends = new BatchAppends(this.#guarded.client);
+    this.#appends = this.#newAppends();
     this.#tlsIsInDoubt = parseEventStoreUrl(options.url).tls;
   }
 
@@ -167,13 +167,16 @@ export class EventStoreConnection {
     const former = this.#guarded;
     if (former.client !== broken || this.#closed) return;
     this.#guarded = this.#newClient();
-    this.#appends = new BatchAppends(this.#guarded.client);
+    this.#appends = this.#newAppends();
     void former.close();
   }
 
   #newClient(): GuardedClient {
-    const { url, onDefect = () => undefined } = this.#options;
-    return guardClient(connectClient(withKeepAlive(url)), onDefect);
+    return guardClient(connectClient(withKeepAlive(this.#options.url)));
+  }
+
+  #newAppends(): BatchAppends {
+    return new BatchAppends(this.#guarded.client, this.#options.onDefect ?? (() => undefined));
   }
 }
 

@@ -33,12 +33,15 @@ interface Unanswered {
  */
 export class BatchAppends {
   readonly #client: EventStoreDBClient;
+  readonly #onDefect: (error: unknown) => void;
   readonly #open = new WeakMap<object, BatchStream>();
   /** By correlation id. */
   readonly #unanswered = new Map<string, Unanswered>();
 
-  constructor(client: EventStoreDBClient) {
+  /** @param onDefect called with the errors of answers that belong to no append, or lack what they must have */
+  constructor(client: EventStoreDBClient, onDefect: (error: unknown) => void) {
     this.#client = client;
+    this.#onDefect = onDefect;
   }
 
   /**
@@ -70,19 +73,18 @@ export class BatchAppends {
     return openCall(this.#client, { service: StreamsClient, name: 'appendToStream', open: this.#open, make });
   }
 
-  /** @throws TypeError for an answer without an append, or without the fields that it must have */
   #onAnswer(answer: BatchAppendResp): void {
     const id = parseUUID(answer.getCorrelationId()) ?? '';
     const unanswered = this.#unanswered.get(id);
-    if (unanswered === undefined) throw new TypeError(`no append waits for the answer ${id}`);
     this.#unanswered.delete(id);
     try {
+      if (unanswered === undefined) throw new TypeError(`no append waits for the answer ${id}`);
       const error = answer.getError();
       if (error !== undefined) return unanswered.reject(unpackToCommandError(error, unanswered.stream));
       unanswered.resolve(resultOf(answer.getSuccess()));
     } catch (defect) {
-      unanswered.reject(defect);
-      throw defect;
+      unanswered?.reject(defect);
+      this.#onDefect(defect);
     }
   }
 

@@ -64,7 +64,7 @@ export async function conversationOf(queries: ConversationQueries, run: Run): Pr
 
 /** As {@link conversationOf}, also messages without words: payments, custom content. */
 export async function saidTo(queries: ConversationQueries, run: Run): Promise<Said[] | null> {
-  const { organizationId, channelId, agentId, asked: question } = run;
+  const { channelId, agentId, asked: question } = run;
   // The asking agent decides what of the channel the asked one gets to know.
   if (question !== null) {
     const content = [{ type: 'text' as const, text: question.question }];
@@ -72,21 +72,34 @@ export async function saidTo(queries: ConversationQueries, run: Run): Promise<Sa
   }
   const ref = parseInteractionId(run.messageId);
   if (ref?.channelId !== channelId) return null;
-  // With the message itself, which the page has unless the read model lags behind.
+  let before = await messagesUpTo(queries, run, ref.sequence);
+  // The page has the message itself, unless the read model lags behind.
+  let asked = before.at(-1)?.sequence === ref.sequence ? (before.pop() ?? null) : null;
+  if (asked === null) {
+    asked = await answeredMessage(queries, run);
+    if (asked === null) return null;
+    // The read model may have lacked earlier messages as well.
+    before = (await messagesUpTo(queries, run, ref.sequence)).filter(({ sequence }) => sequence < ref.sequence);
+  }
+  const late = run.lane === null ? [] : await lateAnswers(queries, run, ref.sequence);
+  const earlier = withAnswers(before, late).flatMap((one) => saidIn(one, agentId) ?? []);
+  return [...earlier, messageOfOther(asked)];
+}
+
+/** The complete interactions up to a sequence, oldest first. */
+async function messagesUpTo(
+  queries: ConversationQueries,
+  { organizationId, channelId }: Run,
+  sequence: number,
+): Promise<StoredInteraction[]> {
   const page = await queries.list(
     organizationId,
     channelId,
-    { order: 'desc', beforeSequence: ref.sequence + 1, includeIncomplete: false, includeToolCallUpdates: false },
+    { order: 'desc', beforeSequence: sequence + 1, includeIncomplete: false, includeToolCallUpdates: false },
     { size: MAX_BEFORE + 1, offset: 0, after: null },
     null,
   );
-  const items = (page?.items ?? []).toReversed().map(interactionOf);
-  const isRead = items.at(-1)?.sequence === ref.sequence;
-  const asked = (isRead ? items.pop() : await answeredMessage(queries, run)) ?? null;
-  if (asked === null) return null;
-  const late = run.lane === null ? [] : await lateAnswers(queries, run, ref.sequence);
-  const earlier = withAnswers(items, late).flatMap((one) => saidIn(one, agentId) ?? []);
-  return [...earlier, messageOfOther(asked)];
+  return (page?.items ?? []).toReversed().map(interactionOf);
 }
 
 /** Answers that were given after the message, while its run waited in its lane. */

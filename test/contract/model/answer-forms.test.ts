@@ -7,7 +7,7 @@ import { type Answer, chunks, delta, DONE, says, streams } from '#test/support/m
 
 import { body, callsOf, endOf, so, stop, textOf, useScriptedEndpoint } from './scripted-endpoint.ts';
 
-const { model, open, partsOf } = useScriptedEndpoint();
+const { model, partsOf, server } = useScriptedEndpoint();
 
 describe('a stream', () => {
   const forms: Readonly<Record<string, Answer>> = {
@@ -62,13 +62,13 @@ describe('a stream', () => {
 
   it('frees its connection, also if the endpoint keeps it open', async () => {
     await partsOf(streams(`${chunks(so, stop)}${DONE}`, () => undefined));
-    await eventually(() => expect(open()).toBe(0));
+    await eventually(() => expect(server().open).toBe(0));
   });
 
   it('uses a connection again that is kept alive', async () => {
     const one = model();
     for (let count = 0; count < 3; count += 1) await partsOf(says({ text: ['So'] }), {}, one);
-    expect(open()).toBeLessThan(3);
+    expect(server().open).toBeLessThan(3);
   });
 
   it('is alive as long as bytes arrive', async () => {

@@ -1,21 +1,11 @@
 /* The guarantees of `Model` on a real server that speaks the OpenAI API, and on one that does not do it well. */
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { z } from 'zod';
+import { describe, expect, it } from 'vitest';
 
-import {
-  type ModelCall,
-  type ModelEndpoint,
-  type ModelLimits,
-  type ModelPart,
-  type ModelPrices,
-  openAICompatibleModel,
-} from '#libs/platform/model/index.ts';
-import { createMetrics } from '#libs/platform/telemetry/index.ts';
+import type { ModelCall, ModelEndpoint, ModelLimits, ModelPart } from '#libs/platform/model/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import {
   type Answer,
   hangs,
-  type ModelServer,
   refuses,
   says,
   saysThen,
@@ -23,60 +13,9 @@ import {
   startModelServer,
 } from '#test/support/model-server.ts';
 
-const search = {
-  name: 'search',
-  description: 'Searches.',
-  input: z.object({ query: z.string() }),
-};
+import { CALL, useScriptedEndpoint } from './scripted-endpoint.ts';
 
-const CALL: ModelCall = {
-  instructions: 'Answer briefly.',
-  messages: [{ role: 'user', text: 'Who are you?' }],
-  tools: [search],
-  model: null,
-  temperature: null,
-  reasoningEffort: null,
-  thinkingBudget: null,
-};
-
-/** Far below the time that a test has, far above what an answer of the server takes. */
-const LIMITS: ModelLimits = { totalMs: 20_000, firstPartMs: 10_000, idleMs: 10_000 };
-
-let server: ModelServer;
-let models: ModelEndpoint[];
-
-beforeEach(async () => {
-  server = await startModelServer();
-  models = [];
-});
-afterEach(async () => {
-  await Promise.all(models.map((model) => model.close()));
-  await server.stop();
-});
-
-function model(
-  limits: ModelLimits = {},
-  options: { apiKey?: string; baseUrl?: string; prices?: ModelPrices } = {},
-): ModelEndpoint {
-  const { baseUrl = server.baseUrl, apiKey = 'secret', prices } = options;
-  const metrics = createMetrics({ processMetrics: false });
-  const created = openAICompatibleModel({
-    baseUrl,
-    apiKey,
-    name: 'small',
-    metrics,
-    limits: { ...LIMITS, ...limits },
-    ...(prices !== undefined && { prices }),
-  });
-  models.push(created);
-  return created;
-}
-
-async function partsOf(one: ModelEndpoint, call: Partial<ModelCall> = {}, signal = new AbortController().signal) {
-  const parts: ModelPart[] = [];
-  for await (const part of one.stream({ ...CALL, ...call }, signal)) parts.push(part);
-  return parts;
-}
+const { model, partsOf, server } = useScriptedEndpoint();
 
 function isEnd({ type }: ModelPart): boolean {
   return type === 'finish' || type === 'error';
@@ -84,14 +23,12 @@ function isEnd({ type }: ModelPart): boolean {
 
 describe('an answer', () => {
   it('is streamed as text, reasoning, calls of tools and usage', async () => {
-    server.script(
-      says({
-        reasoning: ['Let me ', 'think.'],
-        text: ['I am ', 'small.'],
-        toolCalls: [{ id: 'call-1', name: 'search', arguments: '{"query":"me"}' }],
-      }),
-    );
-    expect(await partsOf(model())).toEqual([
+    const answer = says({
+      reasoning: ['Let me ', 'think.'],
+      text: ['I am ', 'small.'],
+      toolCalls: [{ id: 'call-1', name: 'search', arguments: '{"query":"me"}' }],
+    });
+    expect(await partsOf(answer)).toEqual([
       { type: 'reasoning', text: 'Let me ' },
       { type: 'reasoning', text: 'think.' },
       { type: 'text', text: 'I am ' },
@@ -111,10 +48,8 @@ describe('an answer', () => {
 
   it('has a cost where the model has prices and the endpoint counts tokens', async () => {
     const priced = model({}, { prices: { input: 2.5, output: 10 } });
-    const costOf = async (one: ModelEndpoint, call: Partial<ModelCall> = {}) => {
-      server.script(says({ text: ['So'] }));
-      return (await partsOf(one, call)).at(-1);
-    };
+    const costOf = async (one: ModelEndpoint, call: Partial<ModelCall> = {}) =>
+      (await partsOf(says({ text: ['So'] }), call, one)).at(-1);
     // 12 input tokens, of which 4 were cached, and 5 output tokens.
     expect(await costOf(priced)).toMatchObject({ type: 'finish', cost: 0.00008 });
     expect(await costOf(priced, { model: 'small' })).toMatchObject({ cost: 0.00008 });
@@ -124,7 +59,7 @@ describe('an answer', () => {
 
   it('arrives while the model is still writing it', async () => {
     let goOn: () => void = () => undefined;
-    server.script(saysThen({ text: ['first'] }, (response) => (goOn = () => void response.end())));
+    server().script(saysThen({ text: ['first'] }, (response) => (goOn = () => void response.end())));
     const stream = model().stream(CALL, new AbortController().signal)[Symbol.asyncIterator]();
     expect(await stream.next()).toEqual({ done: false, value: { type: 'text', text: 'first' } });
     goOn();
@@ -133,23 +68,24 @@ describe('an answer', () => {
   });
 
   it('that is cut at the limit of the model says so', async () => {
-    server.script(says({ text: ['So'], finish: 'length' }));
-    expect((await partsOf(model())).at(-1)).toMatchObject({ type: 'finish', reason: 'length' });
+    expect((await partsOf(says({ text: ['So'], finish: 'length' }))).at(-1)).toMatchObject({
+      type: 'finish',
+      reason: 'length',
+    });
   });
 });
 
 describe('a request', () => {
   it('carries the key, the conversation, the tools, and nothing that was not asked for', async () => {
-    server.script(says({ text: ['Yes.'] }));
-    await partsOf(model(), {
+    await partsOf(says({ text: ['Yes.'] }), {
       messages: [
         { role: 'user', text: 'Find me.' },
         { role: 'assistant', text: '', toolCalls: [{ id: 'abcdefghi', name: 'search', input: { query: 'me' } }] },
         { role: 'tool', callId: 'abcdefghi', name: 'search', result: 'nothing' },
       ],
     });
-    const [{ headers, body } = { headers: {}, body: null }] = server.requests;
-    expect(headers.authorization).toBe('Bearer secret');
+    const [{ headers, body } = { headers: {}, body: null }] = server().requests;
+    expect(headers.authorization).toBe('Bearer secret-key');
     expect(headers['user-agent']).toMatch(/^Parley\//);
     expect(body).toMatchObject({ model: 'small', stream: true, stream_options: { include_usage: true } });
     expect(body?.messages).toEqual([
@@ -169,9 +105,9 @@ describe('a request', () => {
   });
 
   it('carries the model, the temperature and the reasoning that a call asks for', async () => {
-    server.script(says({ text: ['Yes.'] }));
-    await partsOf(model(), { model: 'large', temperature: 0, reasoningEffort: 'high', thinkingBudget: 1_024 });
-    expect(server.requests[0]?.body).toMatchObject({
+    const wanted = { model: 'large', temperature: 0, reasoningEffort: 'high', thinkingBudget: 1_024 } as const;
+    await partsOf(says({ text: ['Yes.'] }), wanted);
+    expect(server().requests[0]?.body).toMatchObject({
       model: 'large',
       temperature: 0,
       reasoning_effort: 'high',
@@ -181,50 +117,50 @@ describe('a request', () => {
 
   it('is repeated after the time that the endpoint asks for, and by itself after an error of the endpoint', async () => {
     const disconnects: Answer = (response) => void response.destroy();
-    server.script(
+    const parts = await partsOf([
       disconnects,
       refuses(429, { 'retry-after': '0' }),
       refuses(503, { 'retry-after-ms': '1' }),
       says({ text: ['Now.'] }),
-    );
-    const parts = await partsOf(model());
+    ]);
     expect(parts.map(({ type }) => type)).toEqual(['text', 'finish']);
-    expect(server.requests).toHaveLength(4);
+    expect(server().requests).toHaveLength(4);
   });
 
   it('is not repeated once a part was received', async () => {
-    server.script(
+    const parts = await partsOf([
       saysThen({ text: ['Half'] }, (response) => setImmediate(() => response.destroy())),
       says({ text: ['All'] }),
-    );
-    const parts = await partsOf(model());
+    ]);
     expect(parts).toMatchObject([
       { type: 'text', text: 'Half' },
       { type: 'error', reason: 'disconnected' },
     ]);
-    expect(server.requests).toHaveLength(1);
+    expect(server().requests).toHaveLength(1);
   });
 
   it('follows no redirect', async () => {
-    const location = `${server.baseUrl}/chat/completions?again`;
-    server.script((response) => void response.writeHead(307, { location }).end(), says({ text: ['From there.'] }));
-    expect(await partsOf(model())).toMatchObject([{ type: 'error', reason: 'refused' }]);
-    expect(server.requests).toHaveLength(1);
+    const location = `${server().baseUrl}/chat/completions?again`;
+    const redirects: Answer = (response) => void response.writeHead(307, { location }).end();
+    expect(await partsOf([redirects, says({ text: ['From there.'] })])).toMatchObject([
+      { type: 'error', reason: 'refused' },
+    ]);
+    expect(server().requests).toHaveLength(1);
   });
 
   it('ends when its reader stops reading', async () => {
-    server.script(saysThen({ text: ['first'] }, () => undefined));
+    server().script(saysThen({ text: ['first'] }, () => undefined));
     for await (const _part of model().stream(CALL, new AbortController().signal)) break;
-    await eventually(() => expect(server.open).toBe(0));
+    await eventually(() => expect(server().open).toBe(0));
   });
 
   it('ends when its caller aborts', async () => {
     const caller = new AbortController();
-    server.script(saysThen({ text: ['first'] }, () => caller.abort()));
-    const parts = await partsOf(model(), {}, caller.signal);
-    expect(parts.at(-1)).toMatchObject({ type: 'error', reason: 'aborted' });
-    expect(await partsOf(model(), {}, caller.signal)).toMatchObject([{ type: 'error', reason: 'aborted' }]);
-    await eventually(() => expect(server.open).toBe(0));
+    server().script(saysThen({ text: ['first'] }, () => caller.abort()));
+    const read = (): Promise<ModelPart[]> => Array.fromAsync(model().stream(CALL, caller.signal));
+    expect((await read()).at(-1)).toMatchObject({ type: 'error', reason: 'aborted' });
+    expect(await read()).toMatchObject([{ type: 'error', reason: 'aborted' }]);
+    await eventually(() => expect(server().open).toBe(0));
   });
 });
 
@@ -252,7 +188,7 @@ const CASES: readonly Case[] = [
   },
   {
     what: '401',
-    answer: refuses(401, {}, 'Incorrect API key provided: secret'),
+    answer: refuses(401, {}, 'Incorrect API key provided: secret-key'),
     end: { type: 'error', reason: 'unauthorized' },
   },
   { what: '400', answer: refuses(400), end: { type: 'error', reason: 'refused' } },
@@ -342,25 +278,22 @@ const CASES: readonly Case[] = [
 
 describe('an endpoint that misbehaves', () => {
   it.each(CASES)('ends in one terminal part: $what', async ({ answer, limits, end, before = [] }) => {
-    server.script(answer);
-    const parts = await partsOf(model(limits));
+    const parts = await partsOf(answer, {}, model(limits));
     expect(parts.filter(isEnd)).toHaveLength(1);
     expect(parts.at(-1)).toMatchObject(end);
     expect(parts.slice(0, before.length)).toMatchObject(before);
   });
 
   it('never shows its words to users', async () => {
-    server.script(refuses(401, {}, 'Incorrect API key provided: secret'));
-    const end = (await partsOf(model())).at(-1);
+    const end = (await partsOf(refuses(401, {}, 'Incorrect API key provided: secret-key'))).at(-1);
     expect(end).toMatchObject({ type: 'error', message: 'the model does not accept the configured key' });
     expect(end).toMatchObject({ detail: expect.stringContaining('Incorrect API key') });
   });
 
   it('that cannot be reached is unavailable', async () => {
-    const { baseUrl } = server;
-    await server.stop();
-    const parts = await partsOf(model({ maxAttempts: 2 }, { baseUrl }));
+    const { baseUrl, stop } = await startModelServer();
+    await stop();
+    const parts = await partsOf([], {}, model({ maxAttempts: 2 }, { baseUrl }));
     expect(parts).toMatchObject([{ type: 'error', reason: 'unavailable' }]);
-    server = await startModelServer();
   });
 });

@@ -5,7 +5,7 @@ import { type Answer, chunks, delta, refuses, says, streams } from '#test/suppor
 
 import { endOf, so, stop, textOf, useScriptedEndpoint } from './scripted-endpoint.ts';
 
-const { model, partsOf, requests } = useScriptedEndpoint();
+const { model, partsOf, server } = useScriptedEndpoint();
 
 describe('an error in a stream', () => {
   const error = (members: object) => streams(chunks(delta({ reasoning_content: 'Hm.' }), { error: members }));
@@ -60,7 +60,7 @@ describe('an error in a stream', () => {
       { type: 'text' },
       { type: 'error', reason: 'rate_limited', usage: { inputTokens: 5 } },
     ]);
-    expect(requests()).toHaveLength(1);
+    expect(server().requests).toHaveLength(1);
   });
 });
 

@@ -6,7 +6,7 @@ import { type Answer, type ChatRequest, chunks, delta, says, streams } from '#te
 
 import { call, callsOf, endOf, stop, textOf, useScriptedEndpoint } from './scripted-endpoint.ts';
 
-const { model, partsOf, requests } = useScriptedEndpoint();
+const { model, partsOf, server } = useScriptedEndpoint();
 
 /** A conversation of one round of tools, as the caller keeps it. */
 function historyOf(parts: readonly ModelPart[]): ModelMessage[] {
@@ -24,7 +24,7 @@ async function repeated(answer: Answer, more: Partial<ModelCall> = {}): Promise<
   const one = model();
   const messages = historyOf(await partsOf(answer, {}, one));
   await partsOf(says({ text: ['So'] }), { messages, ...more }, one);
-  return requests().at(-1)!.body;
+  return server().requests.at(-1)!.body;
 }
 
 describe('a message that is repeated', () => {
@@ -128,7 +128,7 @@ describe('a message that is repeated', () => {
     }));
     const said: ModelMessage = { role: 'assistant', text: '', toolCalls, sent: endOf(parts).sent };
     await partsOf(says({ text: ['So'] }), { messages: [{ role: 'user', text: 'Go.' }, said, ...results] }, one);
-    const sent = requests().at(-1)?.body.messages[2]?.tool_calls ?? [];
+    const sent = server().requests.at(-1)?.body.messages[2]?.tool_calls ?? [];
     expect(sent.every((made) => /^[a-zA-Z0-9_-]{1,64}$/.test(made.function.name))).toBe(true);
     expect(sent.map((made) => JSON.parse(made.function.arguments))).toEqual([
       { query: 'me' },
@@ -172,7 +172,7 @@ const CALL_OF_SEARCH = {
 describe('a request', () => {
   const requestOf = async (more: Partial<ModelCall>): Promise<ChatRequest> => {
     await partsOf(says({ text: ['So'] }), more);
-    return requests().at(-1)!.body;
+    return server().requests.at(-1)!.body;
   };
   const used: readonly ModelMessage[] = [
     { role: 'user', text: 'Find me.' },

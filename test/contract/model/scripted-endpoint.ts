@@ -1,4 +1,4 @@
-/** What the tests of forms share: a scripted endpoint, a model that calls it, and the parts of its answers. */
+/** What the tests of models share: a scripted endpoint, a model that calls it, and the parts of its answers. */
 import { afterEach, beforeEach } from 'vitest';
 import { z } from 'zod';
 
@@ -7,6 +7,7 @@ import {
   type ModelEndpoint,
   type ModelLimits,
   type ModelPart,
+  type ModelPrices,
   openAICompatibleModel,
 } from '#libs/platform/model/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
@@ -15,7 +16,7 @@ import { type Answer, delta, type ModelServer, startModelServer } from '#test/su
 export const search = { name: 'search', description: 'Searches.', input: z.object({ query: z.string() }) };
 export const now = { name: 'now', description: 'Tells the time.', input: z.object({}) };
 
-const CALL: ModelCall = {
+export const CALL: ModelCall = {
   instructions: 'Answer briefly.',
   messages: [{ role: 'user', text: 'Who are you?' }],
   tools: [search, now],
@@ -39,13 +40,18 @@ export function useScriptedEndpoint() {
     await server.stop();
   });
 
-  function model(limits: ModelLimits = {}): ModelEndpoint {
+  function model(
+    limits: ModelLimits = {},
+    options: { readonly baseUrl?: string; readonly prices?: ModelPrices } = {},
+  ): ModelEndpoint {
     const created = openAICompatibleModel({
       baseUrl: server.baseUrl,
       apiKey: 'secret-key',
       name: 'small',
       metrics: createMetrics({ processMetrics: false }),
+      // Far below the time that a test has, far above what an answer of the server takes.
       limits: { totalMs: 20_000, firstPartMs: 10_000, idleMs: 10_000, ...limits },
+      ...options,
     });
     models.push(created);
     return created;
@@ -56,13 +62,7 @@ export function useScriptedEndpoint() {
     return Array.fromAsync(one.stream({ ...CALL, ...call }, new AbortController().signal));
   }
 
-  return {
-    model,
-    partsOf,
-    requests: () => server.requests,
-    /** Open connections. */
-    open: () => server.open,
-  };
+  return { model, partsOf, server: () => server };
 }
 
 export function textOf(parts: readonly ModelPart[], type: 'text' | 'reasoning' = 'text'): string {

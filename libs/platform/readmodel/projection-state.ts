@@ -168,7 +168,7 @@ export class ProjectionState {
     }
     const removed = await this.#redis.remove([...entityKeys]);
     const removals = [...lists].map(([members, { indexPrefix, found }]) => ({
-      name: 'parley_remove_list_v7',
+      name: 'parley_remove_list_v8',
       keys: [members],
       args: [indexPrefix, ...found],
     }));

@@ -10,9 +10,7 @@ import {
   type FunctionCall,
   type OwnTopic,
   type RedisClient,
-  type Reply,
   type TopicSubscriptions,
-  valuesOf,
 } from '#libs/platform/redis/index.ts';
 
 import type { ListKeys } from './read-model.keys.ts';
@@ -133,41 +131,21 @@ export class ReadModel {
    * @throws `Fault` `store_unavailable`; some of the writes may have happened, all may be repeated
    */
   async apply(writes: readonly EntityWrite[]): Promise<ApplyOutcome[]> {
-    const calls: FunctionCall[] = [];
-    const positions: number[] = [];
     const only = writes.length === 1 ? writes[0]?.publication : null;
     const own = only && only.followsEarlier !== true ? (this.#topics?.own(only.topic) ?? null) : null;
-    // Lists come first, because the revision of an entity implies that its list entries are written. One server executes
-    // calls in the order of sending; in a cluster, the node of the list may be unavailable while the other is not.
-    if (!this.#redis.isOneServer) {
-      await this.#functions.callAll(writes.flatMap((write) => write.lists.map(indexCall)));
-    }
-    for (const write of writes) {
-      if (this.#redis.isOneServer) for (const entry of write.lists) calls.push(indexCall(entry));
-      positions.push(calls.push(applyCall(write, own)) - 1);
-    }
-    const replies = await this.#call(calls, positions).catch((error: unknown) => {
+    // Lists come first, because the revision of an entity implies that its list entries are written. In a cluster, they are on
+    // other nodes than the entity.
+    const { isOneServer } = this.#redis;
+    if (!isOneServer) await this.#functions.callAll(writes.flatMap((write) => write.lists.map(indexCall)));
+    const calls = writes.map((write) => applyCall(write, own, isOneServer ? write.lists : []));
+    const replies = await this.#functions.callAll(calls).catch((error: unknown) => {
       // The write may have happened all the same, and left the publication to this process.
       own?.miss();
       throw error;
     });
-    const outcomes = positions.map((at) => outcome(replies[at]));
+    const outcomes = replies.map(outcome);
     if (own !== null && only && outcomes[0]?.isOwn === true) this.#publish(own, only);
     return outcomes;
-  }
-
-  /** @param positions of the calls that apply entities, each behind those that write the lists of its entity */
-  async #call(calls: readonly FunctionCall[], positions: readonly number[]): Promise<unknown[]> {
-    const replies = await this.#functions.repliesTo(calls);
-    if (replies.some(({ ok }) => !ok)) await this.#forget(unlisted(calls, replies, positions));
-    return valuesOf(replies);
-  }
-
-  /** Deletes revisions, so that the entities are folded again, with their lists. */
-  async #forget(revisionKeys: readonly string[]): Promise<void> {
-    if (revisionKeys.length === 0) return;
-    // If Redis is gone now, projectors begin again from their checkpoints, and write the lists of all events behind these.
-    await this.#redis.remove(revisionKeys).catch(() => undefined);
   }
 
   /** Publishes in Redis after all, if the process has left the topic meanwhile: then another one was its only subscriber. */
@@ -198,7 +176,7 @@ export class ReadModel {
       keys.indexOf(lookup.key) + 1,
       'score' in lookup ? lookup.score : lookup.field,
     ]);
-    const [reply] = await this.#functions.callAll([{ name: 'parley_lookup_v7', keys, args }]);
+    const [reply] = await this.#functions.callAll([{ name: 'parley_lookup_v8', keys, args }]);
     const [revision, ...values] = lookupReply.parse(reply);
     return { revision: revision === null ? NO_EVENTS : streamRevision(Number(revision)), values };
   }
@@ -232,24 +210,7 @@ export class ReadModel {
   }
 }
 
-/**
- * The revision keys of entities that were applied although Redis has refused entries of their lists, as a full one does
- * when others free memory between the two. No later write would add the entries.
- */
-function unlisted(
-  calls: readonly FunctionCall[],
-  replies: readonly Reply<unknown>[],
-  positions: readonly number[],
-): string[] {
-  return positions.flatMap((at, nth) => {
-    const lists = replies.slice((positions[nth - 1] ?? -1) + 1, at);
-    const applied = replies[at];
-    if (lists.every(({ ok }) => ok) || applied?.ok !== true || outcome(applied.value).kind !== 'applied') return [];
-    return calls[at]?.keys.slice(0, 1) ?? [];
-  });
-}
-
-function applyCall(write: EntityWrite, own: OwnTopic | null): FunctionCall {
+function applyCall(write: EntityWrite, own: OwnTopic | null, lists: readonly IndexedEntry[]): FunctionCall {
   const keys = [write.revisionKey];
   const indexes = new Map<string, number>();
   // Values of the leading `SET` operations; the others follow, so that the order stays.
@@ -270,10 +231,16 @@ function applyCall(write: EntityWrite, own: OwnTopic | null): FunctionCall {
     args.push(command, index, operands.length, ...operands);
   }
   const { publication } = write;
-  if (!publication) return { name: 'parley_apply_v7', keys, args };
-  keys.push(publication.topic);
-  args.push(own?.witness ?? '', publication.alsoOfDuplicates ? 1 : 0, publication.message);
-  return { name: 'parley_apply_and_publish_v7', keys, args };
+  if (publication) {
+    keys.push(publication.topic);
+    args.push(own?.witness ?? '', publication.alsoOfDuplicates ? 1 : 0, publication.message);
+  }
+  for (const entry of lists) {
+    keys.push(entry.list.members);
+    args.push(...indexArgs(entry));
+  }
+  args.push(lists.length);
+  return { name: publication ? 'parley_apply_and_publish_v8' : 'parley_apply_v8', keys, args };
 }
 
 /** Arguments of one operation in Lua, whose stack is small. */
@@ -304,16 +271,16 @@ function joined(operations: readonly WriteOperation[]): readonly WriteOperation[
 }
 
 function indexCall(entry: IndexedEntry): FunctionCall {
-  return {
-    name: 'parley_index_v7',
-    keys: [entry.list.members],
-    args: [entry.list.indexPrefix, entry.member, entry.revision, ...entry.facets],
-  };
+  return { name: 'parley_index_v8', keys: [entry.list.members], args: indexArgs(entry) };
+}
+
+function indexArgs({ list, member, revision, facets }: IndexedEntry): string[] {
+  return [list.indexPrefix, member, [revision, ...facets].join(' ')];
 }
 
 function outcome(reply: unknown): ApplyOutcome {
-  if (!Array.isArray(reply)) throw new TypeError('parley_apply_v7 returned no outcome');
+  if (!Array.isArray(reply)) throw new TypeError('parley_apply_v8 returned no outcome');
   const kind = OUTCOMES.get(reply[0]);
-  if (kind === undefined) throw new TypeError(`parley_apply_v7 returned ${String(reply[0])}`);
+  if (kind === undefined) throw new TypeError(`parley_apply_v8 returned ${String(reply[0])}`);
   return { kind, stored: streamRevision(Number(reply[1])), ...(reply[2] === 1 && { isOwn: true }) };
 }

@@ -2,7 +2,7 @@
 export { atEndOfIteration, LoopBatches, type LoopBatchesOptions } from './loop-batches.ts';
 export { FunctionLibrary, valuesOf } from './function-library.ts';
 export { connectRedis, waitForRedis } from './redis.ts';
-export type { FunctionCall, RedisClient, Reply } from './redis-client.ts';
+export type { FunctionCall, RedisClient } from './redis-client.ts';
 export { TopicSubscriptions, publishToRedis, subscribeToRedis, type Subscription } from './topics.ts';
 export type { OwnTopic, TopicSubscription } from './node-topics.ts';
 export { missingRight } from './server-check.ts';

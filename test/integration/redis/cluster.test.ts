@@ -157,7 +157,7 @@ describe('a Redis Cluster', () => {
     await set(lost, 'lost');
     await set(kept, 'kept');
     const library = new FunctionLibrary(redis, READ_MODEL_FUNCTIONS);
-    const lookUp = (key: string) => library.callAll([{ name: 'parley_lookup_v7', keys: [key], args: [] }]);
+    const lookUp = (key: string) => library.callAll([{ name: 'parley_lookup_v8', keys: [key], args: [] }]);
     await lookUp(kept);
     await away.kill9();
     await eventually(async () => expect(await texts([lost, kept])).toEqual(['Fault', 'kept']));

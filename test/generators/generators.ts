@@ -1,6 +1,6 @@
 /** The generators, with the options that the documentation names. */
 import { existsSync } from 'node:fs';
-import { cp, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { rolldown } from 'rolldown';
@@ -37,6 +37,7 @@ const NPM = {
   '@types/node': '24.19.2',
   '@redocly/cli': '2.77.0',
   '@stoplight/spectral-cli': '6.16.3',
+  '@asyncapi/parser': '3.6.3',
 };
 const PYTHON_CLIENT = '0.29.1';
 const OAPI_CODEGEN = '2.8.2';
@@ -162,25 +163,46 @@ export const GENERATORS: Readonly<Record<string, Generator>> = {
   spectral: {
     version: NPM['@stoplight/spectral-cli'],
     async run(workshop) {
-      await writeFile(join(workshop.folder, '.spectral.yaml'), 'extends: ["spectral:oas", "spectral:asyncapi"]\n');
+      await writeFile(join(workshop.folder, '.spectral.yaml'), 'extends: ["spectral:oas"]\n');
       const documents = ['openapi', 'openapi-3.0'] as const;
       const paths = documents.map((name) => workshop.document(name));
       await runTool(workshop, 'spectral', ['lint', ...paths, '--ruleset', '.spectral.yaml', '--fail-severity=info']);
     },
   },
+  'asyncapi-parser': {
+    version: NPM['@asyncapi/parser'],
+    async run(workshop) {
+      await linkPackages(workshop);
+      await cp(join(PROGRAMS, 'asyncapi-parser.mjs'), join(workshop.folder, 'program.mjs'));
+      await workshop.execute(process.execPath, ['program.mjs', workshop.document('asyncapi')]);
+    },
+  },
 };
 
 /** Runs a program of a package of npm. */
-async function runTool({ folder, tools, execute }: Workshop, name: string, args: readonly string[]): Promise<string> {
+async function runTool(workshop: Workshop, name: string, args: readonly string[]): Promise<string> {
+  const programs = join(await installPackages(workshop), '.bin');
+  return workshop.execute(join(programs, name), args, { cwd: workshop.folder });
+}
+
+/** For programs of this folder that import the packages. */
+async function linkPackages(workshop: Workshop): Promise<void> {
+  await symlink(await installPackages(workshop), join(workshop.folder, 'node_modules'));
+}
+
+/** @returns the folder of the packages of npm */
+async function installPackages({ tools, execute }: Workshop): Promise<string> {
   const packages = Object.entries(NPM).map(([one, version]) => `${one}@${version}`);
   const installed = join(tools, 'npm');
-  if (!existsSync(join(installed, 'complete'))) {
+  const complete = join(installed, 'complete');
+  // Also of a version of this list.
+  if (!existsSync(complete) || (await readFile(complete, 'utf8')) !== packages.join()) {
     await mkdir(installed, { recursive: true });
     await writeFile(join(installed, 'package.json'), '{"private":true}');
     await execute('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', ...packages], { cwd: installed });
-    await writeFile(join(installed, 'complete'), '');
+    await writeFile(complete, packages.join());
   }
-  return execute(join(installed, 'node_modules/.bin', name), args, { cwd: folder });
+  return join(installed, 'node_modules');
 }
 
 const TSCONFIG = {
@@ -199,9 +221,9 @@ const TSCONFIG = {
 
 /** Checks the types of the program and of the generated files, and runs the program. */
 async function runTypeScript(workshop: Workshop, name: string): Promise<void> {
-  const { folder, tools, execute } = workshop;
+  const { folder, execute } = workshop;
   await cp(join(PROGRAMS, `${name}.ts`), join(folder, 'program.ts'));
-  await symlink(join(tools, 'npm/node_modules'), join(folder, 'node_modules'));
+  await linkPackages(workshop);
   await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(TSCONFIG));
   await runTool(workshop, 'tsc', ['-p', '.']);
   const bundle = await rolldown({ input: join(folder, 'program.ts'), platform: 'node' });

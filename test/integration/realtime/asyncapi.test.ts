@@ -1,4 +1,5 @@
-import { Parser } from '@asyncapi/parser';
+import specification from '@asyncapi/specs/schemas/3.0.0.json' with { type: 'json' };
+import { Ajv } from 'ajv';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
@@ -7,7 +8,6 @@ import { newId } from '#libs/kernel/ids.ts';
 import { clientFrame, PROTOCOL, serverFrame } from '#libs/features/realtime/index.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import { composeFeatures, type Features } from '#services/features.ts';
-import { eventually } from '#test/support/eventually.ts';
 import { type Answer, type Call, startTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
@@ -25,34 +25,46 @@ function call(method: Call['method'], url: string, body?: object): Promise<Answe
   return api.call({ method, url, key: api.rootKey, ...(body && { body }) });
 }
 
-/** Errors and warnings of the public parser. */
-async function faultsOf(document: string): Promise<string[]> {
-  const { diagnostics } = await new Parser().parse(document);
-  return diagnostics
-    .filter(({ severity }) => severity <= 1)
-    .map(({ severity, path, message }) => `${severity} ${path.join('.')}: ${message}`);
+// The specification contains the draft of JSON Schema by which it is written. Its patterns are those without the flag `u`.
+const isValid = new Ajv({ strict: false, validateFormats: false, meta: false, unicodeRegExp: false }).compile(
+  specification,
+);
+
+/** What breaks the specification, and references without a target. The public parser is asked by `npm run test:generators`. */
+function faultsOf(document: string): readonly unknown[] {
+  const parsed = JSON.parse(document) as unknown;
+  const dangling = [...new Set(Array.from(document.matchAll(/"\$ref":"#\/([^"]*)"/g), ([, path = '']) => path))].filter(
+    (path) => targetOf(parsed, path) === undefined,
+  );
+  return isValid(parsed) ? dangling : [...(isValid.errors ?? []), ...dangling];
+}
+
+/** @param path a JSON pointer without its first `/` */
+function targetOf(value: unknown, path: string): unknown {
+  const names = path.split('/').map((name) => decodeURIComponent(name).replaceAll('~1', '/').replaceAll('~0', '~'));
+  return names.reduce((at, name) => (at as Readonly<Record<string, unknown>> | undefined)?.[name], value);
 }
 
 const kindsOf = (union: typeof clientFrame | typeof serverFrame): string[] =>
   union.options.map((option) => String([...option.shape.frame.values][0]));
 
-describe('the AsyncAPI document', { timeout: 180_000 }, () => {
-  it('is public, and valid for the public parser', async () => {
+describe('the AsyncAPI document', () => {
+  it('is public, and valid', () => {
     expect(served.status).toBe(200);
     expect(served.headers['content-type']).toBe('application/json; charset=utf-8');
     expect(served.json.asyncapi).toBe('3.0.0');
-    expect(await faultsOf(served.bytes)).toEqual([]);
+    expect(faultsOf(served.bytes)).toEqual([]);
   });
 
-  it('is found invalid if it is changed', async () => {
+  it('is found invalid if it is changed', () => {
     const { operations, ...others } = served.json;
     const broken = {
       ...others,
       operations: { ...operations, sendFrames: { ...operations.sendFrames, action: 'shout' } },
     };
-    expect(await faultsOf(JSON.stringify(broken))).not.toEqual([]);
+    expect(faultsOf(JSON.stringify(broken))).not.toEqual([]);
     const dangling = served.bytes.replaceAll('#/components/schemas/HelloFrame', '#/components/schemas/nowhere');
-    expect(await faultsOf(dangling)).not.toEqual([]);
+    expect(faultsOf(dangling)).toEqual(['components/schemas/nowhere']);
   });
 
   it('contains every frame, every event and every command, by the side that sends it', () => {
@@ -140,12 +152,7 @@ describe('the AsyncAPI document', { timeout: 180_000 }, () => {
 
 describe('a frame of an event', () => {
   it('has the data that the document describes for its type', async () => {
-    // The parser has kept this process busy for seconds, so that its connections may have been given up.
-    const channelId = await eventually(async () => {
-      const { status, json } = await call('POST', '/api/v1/channels', { name: 'A channel' });
-      expect(status).toBe(200);
-      return json.id;
-    });
+    const { id: channelId } = (await call('POST', '/api/v1/channels', { name: 'A channel' })).json;
     const path = `/api/v1/channels/${channelId}`;
     const content = [{ type: 'text', text: 'x' }];
     const said = (await call('POST', `${path}/interactions`, { content, span_id: 'root' })).json;

@@ -21,7 +21,7 @@ export class FrameMemory {
   /** In order of arrival: nothing reads entries, so the least recently used one is the oldest. */
   readonly #owners: LRUCache<LiveFrame, FrameOwner>;
   #evicted = 0;
-  /** An owner drops a frame, and perhaps others with it. */
+  /** True while an owner drops a frame, and perhaps earlier ones with it. */
   #isEvicting = false;
 
   constructor(maxBytes = MAX_KEPT_BYTES) {

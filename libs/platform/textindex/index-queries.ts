@@ -3,15 +3,15 @@ import { FairSemaphore, type FairSemaphoreOptions, QueueFull, within } from '#li
 
 import { UnusableIndex } from './thread-client.ts';
 
-/** How long a query waits for an index that is being built, whose build continues meanwhile; and then for its turn. */
+/** How long a query waits for an index that is being built (the build continues meanwhile), and then for its turn. */
 const MAX_WAIT_MS = 4_000;
-/** An index that the death of a thread or a damaged file took is built again at most so often for one query. */
+/** How often an index that was lost, with its thread or by a damaged file, is built again for one query. */
 const ATTEMPTS = 3;
 
 interface IndexQueriesOptions extends FairSemaphoreOptions {
   /** How long a query waits for its turn. Default: 4,000. */
   readonly maxWaitMs?: number | undefined;
-  /** Called with each index that is built again. */
+  /** Called each time that an index is built again. */
   readonly onRebuilt?: () => void;
 }
 

@@ -120,7 +120,9 @@ describe.skipIf(isCluster)('a post', () => {
     await projected(2);
     socket.close();
     // Once a socket is subscribed, the process reads whether its user still takes part.
-    const own = commands().filter((write) => !write.includes('mget'));
+    const own = commands()
+      .map((write) => write.filter((name) => name !== 'mget'))
+      .filter((write) => write.length > 0);
     expect(own).toEqual([['idempotency_begin'], ['apply_and_publish', 'idempotency_complete']]);
   });
 

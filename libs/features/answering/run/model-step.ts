@@ -148,7 +148,7 @@ class AnswerOfStep {
 
   /**
    * The first step records the receipt of the message, and a step that is expected to begin with text posts the response
-   * before the model has written anything: both in one append. What fails then is thrown with the text or the end of the answer.
+   * before the model has written anything: both in one append. Their failures are thrown when text is added, or when the answer ends.
    */
   begin(isText: boolean): void {
     if (this.#step === 1) this.#receipt = this.#one.channel.recordReceipt();

@@ -182,7 +182,8 @@ describe('a reactor', () => {
     const id = await requestJob(stage.client.store, category, 0);
     await ends(category, id, 'JobDone.v1');
     late.resolve();
-    await eventually(() => expect(outcomes).toEqual(['failed', 'handled']));
+    // An event without an answer for 200 ms is delivered again: on a busy machine, there is a further 'handled'.
+    await eventually(() => expect(outcomes.slice(0, 2)).toEqual(['failed', 'handled']));
     expect((await eventsOf(category, id)).at(-1)?.data).toEqual({ worker: 'attempt 2' });
   });
 

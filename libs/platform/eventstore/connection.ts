@@ -1,7 +1,7 @@
 import { StreamDeletedError, type EventStoreDBClient } from '@eventstore/db-client';
 import type { GlobalPosition, StreamRevision } from '#libs/kernel/event.ts';
 import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
-import { parseEventStoreUrl } from '#libs/platform/config/index.ts';
+import { parseEventStoreUrl, withinMemory } from '#libs/platform/config/index.ts';
 import { within } from '#libs/platform/lifecycle/index.ts';
 import { BatchAppends } from './client/batch-appends.ts';
 import { guardClient, supportsBatchAppend, type GuardedClient } from './client/client-guard.ts';
@@ -9,7 +9,7 @@ import { connectClient } from './client/connect-client.ts';
 import type { ReadRequest } from './client/read-requests.ts';
 import type { ReadItem, ResolvedEvent } from './client/read-responses.ts';
 import { openRead } from './client/reads.ts';
-import { readFault, reconnectsByItself } from './client-errors.ts';
+import { isMissingStream, readFault, reconnectsByItself } from './client-errors.ts';
 import { ForeignEvents, type ForeignEvent } from './event-metadata.ts';
 import { EventPull } from './event-pull.ts';
 import { comparePositions } from './position.ts';
@@ -28,6 +28,8 @@ export interface ConnectionOptions {
 const KEEP_ALIVE = 'keepAliveInterval=10000&keepAliveTimeout=5000';
 
 const HEAD_DEADLINE_MS = 3000;
+/** Events that a read buffers. */
+const READ_AHEAD = withinMemory(256);
 
 /** The connection to one event store. Tests open several in one process. */
 export class EventStoreConnection {
@@ -132,28 +134,43 @@ export class EventStoreConnection {
   }
 
   async #one(direction: 'forwards' | 'backwards', from: GlobalPosition | 'end'): Promise<ResolvedEvent | undefined> {
-    const pull = this.read({ direction, from, wanted: 1 }, 1);
     let found: ResolvedEvent | undefined;
-    try {
-      while (!pull.ended) {
-        const [item] = pull.take(1);
-        if (item?.kind === 'event') found ??= item;
-        if (!(await pull.wait(HEAD_DEADLINE_MS))) throw storeUnavailable('event store');
-      }
-      return found;
-    } catch (error) {
-      throw readFault(error);
-    } finally {
-      pull.close();
+    for await (const [item] of this.read({ direction, from, wanted: 1 }, { deadlineMs: HEAD_DEADLINE_MS })) {
+      if (item?.kind === 'event') found = item;
     }
+    return found;
   }
 
   /**
-   * A read, from the leader, or a subscription. Errors: as for `client`; of the pull: those of the client.
+   * The received items of a read from the leader, one or more at a time.
    *
-   * @param readAhead see {@link EventPull}
+   * @throws `Fault`; or the error of the client that says that the stream was deleted
    */
-  read(request: ReadRequest, readAhead: number, signal?: AbortSignal): EventPull<ReadItem> {
+  async *read(
+    request: ReadRequest & { readonly wanted: number },
+    { deadlineMs, signal }: { readonly deadlineMs: number; readonly signal?: AbortSignal | undefined },
+  ): AsyncGenerator<readonly ReadItem[], void, undefined> {
+    const pull = new EventPull<ReadItem>(openRead(this.client, request), READ_AHEAD, signal);
+    let events = 0;
+    try {
+      while (!pull.ended) {
+        const items = pull.take(READ_AHEAD);
+        for (const { kind } of items) if (kind === 'event') events += 1;
+        if (items.length > 0) yield items;
+        signal?.throwIfAborted();
+        if (!(await pull.wait(deadlineMs))) throw storeUnavailable('event store');
+        signal?.throwIfAborted();
+      }
+    } catch (error) {
+      if (signal?.aborted === true) throw signal.reason;
+      throw isMissingStream(error) ? error : readFault(error);
+    } finally {
+      pull.close(events === request.wanted);
+    }
+  }
+
+  /** The items of a subscription. Errors: as for `client`; of the pull: those of the client. */
+  subscribe(request: ReadRequest, readAhead: number, signal: AbortSignal): EventPull<ReadItem> {
     return new EventPull(openRead(this.client, request), readAhead, signal);
   }
 

@@ -11,6 +11,7 @@ import {
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { within } from '#libs/platform/lifecycle/index.ts';
+import type { ResolvedEvent } from './client/read-responses.ts';
 import { isMissingStream, readFault } from './client-errors.ts';
 import type { EventStoreConnection } from './connection.ts';
 import type { ConsumeOptions, ConsumerGroup, ParkedEvent } from './consumer-groups.ts';
@@ -66,26 +67,14 @@ export class EventStoreDbGroups implements GroupServer {
   }
 
   async parked(name: string, limit: number): Promise<readonly ParkedEvent[]> {
-    const read = this.#connection.client.readStream(parkedStreamOf(name), {
-      maxCount: limit,
-      resolveLinkTos: true,
-      requiresLeader: true,
-      deadline: CALL_DEADLINE_MS,
-    });
+    const request = { stream: parkedStreamOf(name), from: 'start', wanted: limit, resolvesLinks: true } as const;
     const parked: ParkedEvent[] = [];
     try {
-      for await (const { event, link } of read) {
-        const { added, reason } = toRecord(link?.metadata);
-        parked.push({
-          stream: event?.streamId ?? '(deleted)',
-          revision: Number(event?.revision ?? -1),
-          type: event?.type ?? '(deleted)',
-          parkedAt: String(added ?? link?.created.toISOString() ?? ''),
-          reason: String(reason ?? ''),
-        });
+      for await (const items of this.#connection.read(request, { deadlineMs: CALL_DEADLINE_MS })) {
+        for (const item of items) if (item.kind === 'event') parked.push(parkedEvent(item));
       }
     } catch (error) {
-      if (!isMissingStream(error)) throw readFault(error);
+      if (!isMissingStream(error)) throw error;
     }
     return parked;
   }
@@ -140,6 +129,17 @@ function servedGroup({ groupName, settings, connections, stats }: PersistentSubs
 
 function parkedStreamOf(name: string): string {
   return `$persistentsubscription-$all::${name}-parked`;
+}
+
+function parkedEvent({ event, link }: ResolvedEvent): ParkedEvent {
+  const { added, reason } = toRecord(link?.metadata);
+  return {
+    stream: event?.stream ?? '(deleted)',
+    revision: event?.revision ?? -1,
+    type: event?.type ?? '(deleted)',
+    parkedAt: String(added ?? (link && new Date(link.createdMs).toISOString()) ?? ''),
+    reason: String(reason ?? ''),
+  };
 }
 
 function toRecord(value: unknown): Readonly<Record<string, unknown>> {

@@ -82,7 +82,7 @@ class Subscription implements OpenFeed {
     this.#maxBatch = maxBatch;
     this.#livenessMs = livenessMs;
     this.#known = from === 'start' ? null : from;
-    this.#pull = connection.read({ from, wanted: { streamPrefixes } }, maxBatch, signal);
+    this.#pull = connection.subscribe({ from, wanted: { streamPrefixes } }, maxBatch, signal);
   }
 
   /** The next item, or null once the feed is aborted. @throws the error that ended the subscription */

@@ -1,6 +1,5 @@
 import { sequenceOf, streamRevision, type StreamRevision } from '#libs/kernel/event.ts';
 import { outcomeUnknown, storeUnavailable, StreamGone } from '#libs/kernel/faults.ts';
-import { withinMemory } from '#libs/platform/config/index.ts';
 import { within } from '#libs/platform/lifecycle/index.ts';
 import { AppendLimits, type ProposedEvent } from './append-limits.ts';
 import type { ResolvedEvent } from './client/read-responses.ts';
@@ -20,8 +19,6 @@ import {
 const FIRST = streamRevision(0);
 /** The server compares deadlines with its own clock: every append fails where the clocks differ by more than this. */
 const CLOCK_TOLERANCE_MS = 3000;
-/** Events that a read buffers. */
-const READ_AHEAD = withinMemory(256);
 
 /**
  * {@link EventStore} on EventStoreDB, through its official client. Reads require the leader, because a follower may lack
@@ -83,30 +80,23 @@ export class EventStoreDbStore implements EventStore {
     signal?.throwIfAborted();
     const isForwards = direction === 'forwards';
     const { needs = isForwards ? (from ?? FIRST) : 'nothing' } = options;
-    const start = from ?? (isForwards ? 'start' : 'end');
-    const pull = this.#connection.read({ stream, direction, from: start, wanted: limit }, READ_AHEAD, signal);
-    let received = 0;
+    const request = { stream, direction, from: from ?? (isForwards ? 'start' : 'end'), wanted: limit } as const;
+    let isFirst = true;
     let isMissing = false;
     try {
-      while (!pull.ended) {
-        for (const item of pull.take(READ_AHEAD)) {
+      for await (const items of this.#connection.read(request, { deadlineMs, signal })) {
+        for (const item of items) {
           isMissing ||= item.kind === 'missing-stream';
           if (item.kind !== 'event') continue;
-          received += 1;
-          if (received === 1) refuseTruncated(item, needs);
+          if (isFirst) refuseTruncated(item, needs);
+          isFirst = false;
           const event = toStoredEvent(item, this.#connection.foreign);
           if (event) yield event;
         }
-        signal?.throwIfAborted();
-        if (!(await pull.wait(deadlineMs))) throw storeUnavailable('event store');
-        signal?.throwIfAborted();
       }
     } catch (error) {
-      if (signal?.aborted === true) throw signal.reason;
-      if (!isMissingStream(error)) throw readFault(error);
+      if (!isMissingStream(error)) throw error;
       isMissing = true;
-    } finally {
-      pull.close(received === limit);
     }
     if (isMissing && needs !== 'nothing' && needs > FIRST) throw new StreamGone(null);
   }

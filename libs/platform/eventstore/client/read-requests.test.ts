@@ -32,6 +32,10 @@ test.each<[ReadRequest['from'], object]>([
   });
 });
 
+test('a read with the events that links lead to', () => {
+  expect(read({ stream: 's', from: 'start', resolvesLinks: true, wanted: 1 })).toMatchObject({ resolveLinks: true });
+});
+
 test.each<[string, ReadRequest['from'], object]>([
   ['the start', 'start', { start: {}, end: undefined, position: undefined }],
   ['the end', 'end', { start: undefined, end: {}, position: undefined }],

@@ -8,6 +8,8 @@ export interface ReadRequest {
   /** Inclusive for a read, exclusive for a subscription. */
   readonly from: StreamRevision | GlobalPosition | 'start' | 'end';
   readonly direction?: 'forwards' | 'backwards';
+  /** Links come with the events that they lead to. */
+  readonly resolvesLinks?: boolean;
   /** A subscription to the streams with these prefixes, or to all but system streams, or the number of events to read. */
   readonly wanted: { readonly streamPrefixes: readonly string[] | 'all' } | number;
 }
@@ -20,12 +22,13 @@ const NO_SYSTEM_STREAM = '^[^$]';
 const CHECKPOINT_EVERY = 256;
 
 /** `event_store.client.streams.ReadReq` */
-export function encodeRead({ stream, from, direction = 'forwards', wanted }: ReadRequest): Buffer {
+export function encodeRead({ stream, from, direction = 'forwards', wanted, resolvesLinks }: ReadRequest): Buffer {
   const source = stream === undefined ? message(2, [startOf(from, 1)]) : message(1, [nameOf(stream), startOf(from, 2)]);
   return encode([
     message(1, [
       source,
       number(3, direction === 'forwards' ? 0 : 1),
+      number(4, resolvesLinks === true ? 1 : 0),
       ...(typeof wanted === 'number'
         ? [number(5, wanted), message(8, NOTHING)]
         : [message(6, NOTHING), filterBy(wanted.streamPrefixes)]),

@@ -1,13 +1,17 @@
 // The event store in a thread of this process, as this process calls it: without gRPC, one message for each iteration of the
 // event loop.
 import type { MessagePort } from 'node:worker_threads';
+import { LRUCache } from 'lru-cache';
 import type { Direction, EmbeddedLog, EmbeddedMember, EmbeddedMembership } from '#libs/platform/embedded-log/index.ts';
 import { Fields } from '#libs/platform/protobuf/index.ts';
 import { StoredEvent } from '../log/stored-event.ts';
+import { StreamChanges } from '../log/stream-changes.ts';
 import type { Call, FromStore, LocalCalls, PageBytes } from './messages.ts';
 
 /** How long an acknowledgement waits for a call that it can go with. */
 const ACKNOWLEDGE_MS = 50;
+/** Streams whose ends are remembered. */
+const MAX_ENDS = 10_000;
 
 type Waiting = { resolve(result: never): void; reject(error: Error): void };
 type Result<Method extends keyof LocalCalls> = Awaited<ReturnType<LocalCalls[Method]>>;
@@ -30,6 +34,10 @@ export class LocalLog implements EmbeddedLog {
   readonly #acknowledged = new Map<number, string[]>();
   #acknowledgeTimer: NodeJS.Timeout | undefined;
   #isSending = false;
+  /** Undefined until the thread has sent it. */
+  #changes: StreamChanges | undefined;
+  /** The first revision that a stream did not have when it was read, and its counter before that. */
+  readonly #ends = new LRUCache<string, { readonly next: number; readonly change: number }>({ max: MAX_ENDS });
 
   get isOpen(): boolean {
     return this.#port !== undefined;
@@ -69,8 +77,19 @@ export class LocalLog implements EmbeddedLog {
   readonly replayParked = this.#calling('replayParked');
 
   async readStream(stream: string, from: number | 'end', direction: Direction, limit: number) {
-    const page = await this.#call('readStream', [stream, from, direction, limit]);
-    return { ...pageOf(page), status: page.status };
+    const change = this.#changes?.of(stream);
+    const answer = await this.#call('readStream', [stream, from, direction, limit]);
+    const page = { ...pageOf(answer), status: answer.status };
+    const isEnd = page.status === 'exists' && direction === 'forwards' && page.next === undefined;
+    if (isEnd && from !== 'end' && change !== undefined) {
+      this.#ends.set(stream, { next: (page.events.at(-1)?.revision ?? from - 1) + 1, change });
+    }
+    return page;
+  }
+
+  isEnd(stream: string, from: number): boolean {
+    const end = this.#ends.get(stream);
+    return end !== undefined && from >= end.next && this.#changes?.of(stream) === end.change;
   }
 
   async readAll(from: number | 'end', direction: Direction, limit: number) {
@@ -160,6 +179,7 @@ export class LocalLog implements EmbeddedLog {
     const before = this.end;
     for (const item of message) {
       if (item[0] === 'end') this.end = item[1];
+      else if (item[0] === 'changes') this.#changes = new StreamChanges(item[1]);
       else if (item[0] === 'delivery') this.#members.get(item[1])?.onDelivery(item[2], item[3]);
       else if (item[0] === 'dropped') this.#members.get(item[1])?.onDropped(new Error(item[2]));
     }
@@ -173,6 +193,8 @@ export class LocalLog implements EmbeddedLog {
     clearTimeout(this.#acknowledgeTimer);
     this.#acknowledgeTimer = undefined;
     this.end = 0;
+    this.#changes = undefined;
+    this.#ends.clear();
     const ended = new Error('the thread of the event store ended');
     for (const { reject } of this.#waiting.values()) reject(ended);
     this.#waiting.clear();

@@ -23,10 +23,12 @@ export type LocalCalls = Pick<EmbeddedLog, Unchanged> & {
 /** The id is 0 for calls without an answer. */
 export type Call = readonly [id: number, method: keyof LocalCalls, args: readonly unknown[]];
 
-/** The store publishes its end from the first call on. */
+/** The store answers the first message with its counters, and publishes its end from then on. */
 export type FromStore =
   | readonly [kind: 'result', id: number, result: unknown]
   | readonly [kind: 'error', id: number, message: string]
+  /** The memory of `StreamChanges`. */
+  | readonly [kind: 'changes', shared: SharedArrayBuffer]
   /** Every event up to this position can be read. */
   | readonly [kind: 'end', position: number]
   /** To a member of a group. Position -1: a parked link that leads nowhere. */

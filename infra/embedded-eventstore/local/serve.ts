@@ -60,7 +60,7 @@ export function serveLocal(served: Served, port: MessagePort): () => void {
     if (stopPublishing === undefined) {
       published = -1;
       stopPublishing = log.onCommit(() => send(null));
-      send(null);
+      send(['changes', log.changes.shared]);
     }
     for (const call of message) void answer(call);
   });

@@ -21,6 +21,7 @@ export function openEventLog(folder: string, shortCommitMs?: number): EventLog {
   const reader: LogReader = new LogReader(storage, () => writer.position);
   return {
     keyValue: storage.keyValue,
+    changes: writer.changes,
     get lastPosition() {
       return writer.position;
     },

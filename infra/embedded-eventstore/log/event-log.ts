@@ -1,6 +1,7 @@
 // The only interface between the gRPC services and storage. Positions and revisions are safe integers (64-bit strings
 // on the wire), except that of a tombstone: see TOMBSTONE_REVISION in stored-event.ts.
 import type { ProposedEvent, StoredEvent } from './stored-event.ts';
+import type { StreamChanges } from './stream-changes.ts';
 
 /** An exact revision, or one of the protocol's conditions. */
 export type ExpectedRevision = 'any' | 'no_stream' | 'stream_exists' | number;
@@ -111,6 +112,9 @@ export interface EventLog {
   onCommit(listener: (commit: Commit) => void): () => void;
   /** The same, only for commits that touch `stream`. */
   onStreamCommit(stream: string, listener: () => void): () => void;
+
+  /** Of the streams of each commit. */
+  readonly changes: StreamChanges;
 
   readonly keyValue: DurableKeyValue;
 

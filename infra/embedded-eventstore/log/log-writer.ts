@@ -4,6 +4,7 @@ import { setImmediate as nextIteration } from 'node:timers/promises';
 import { LogWriteError, type Commit, type WriteOutcome } from './event-log.ts';
 import { CommitDraft, RecentIds, type Change, type LogEnd } from './commit-draft.ts';
 import type { CommitRows, Storage } from './storage.ts';
+import { StreamChanges } from './stream-changes.ts';
 
 /** Limit of one commit, so that its flush is short. */
 const MAX_COMMIT_BYTES = 8 * 1024 * 1024;
@@ -18,6 +19,7 @@ type Waiting = {
 
 export class LogWriter {
   pendingBytes = 0;
+  readonly changes = new StreamChanges();
   #storage: Storage;
   #onCommit: (commit: Commit, rows: CommitRows['log']) => void;
   #recentIds = new RecentIds();
@@ -74,7 +76,8 @@ export class LogWriter {
       const outcomes = group.map((entry) => draft.apply(entry.change));
       // 2. Make them durable.
       if (!draft.isEmpty) {
-        await this.#storage.commit(draft.rows);
+        // Also if it fails: the events may be on disk.
+        await this.#storage.commit(draft.rows).finally(() => this.changes.count(draft.touched));
         this.#end = draft.end;
         draft.remember();
       }

@@ -20,6 +20,11 @@ export interface EmbeddedLog {
     events: readonly EmbeddedProposal[],
   ): Promise<EmbeddedOutcome>;
   readStream(stream: string, from: number | 'end', direction: Direction, limit: number): Promise<EmbeddedStreamPage>;
+  /**
+   * Whether it is known without a message that the stream has no event from a revision on: a read has found its end, and the
+   * thread has changed nothing of the stream since. False for streams that were not read lately.
+   */
+  isEnd(stream: string, from: number): boolean;
   readAll(from: number | 'end', direction: Direction, limit: number): Promise<EmbeddedPage>;
   /** The events at these positions, in this order. */
   readPositions(positions: readonly number[]): Promise<readonly EmbeddedEvent[]>;

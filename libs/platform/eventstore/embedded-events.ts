@@ -58,6 +58,12 @@ export class EmbeddedEvents {
     if (!this.log.isOpen) throw storeUnavailable('event store');
   }
 
+  /** See `EmbeddedLog.isEnd`. @throws `Fault` */
+  isEnd(stream: string, from: number): boolean {
+    this.requireOpen();
+    return this.log.isEnd(stream, from);
+  }
+
   /** The answer to a read. @throws `Fault`; the reason of the signal */
   async answer<T>(read: () => Promise<T>, deadlineMs = READ_DEADLINE_MS, signal?: AbortSignal): Promise<T> {
     this.requireOpen();

@@ -100,6 +100,7 @@ export class EmbeddedEventStore implements EventStore {
     let left = limit;
     let isFirst = true;
     while (next !== undefined && left > 0) {
+      if (isForwards && next !== 'end' && this.#events.isEnd(stream, next)) return;
       const page = await read(next, left);
       if (page.status !== 'exists') {
         if (needs !== 'nothing' && needs > FIRST) throw new StreamGone(null);

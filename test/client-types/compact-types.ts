@@ -1,7 +1,7 @@
 /**
- * Shortens the types of operations without changing them: openapi-typescript repeats in each operation what most have in
- * common, and lists what an operation lacks (`query?: never`). Here, the file declares both once. A test compares the
- * types with those of openapi-typescript.
+ * Shortens types without changing them: openapi-typescript repeats in each operation what most have in common, and lists
+ * what an operation lacks (`query?: never`). Here, the file declares both once. Comments that repeat the type of a member
+ * are left out. A test compares the types with those of openapi-typescript.
  */
 import { ts } from '@ts-morph/common';
 
@@ -17,19 +17,45 @@ type Operation<T> = Only<"requestBody", T>;
 
 const REFUSALS = '400 401 403 404 409 412 413 415 422 429 431 503';
 
+/** Members of a query that lists have in common. */
+const PAGE = ['cursor', 'page', 'size'];
+
 /** Names of the objects that most operations repeat, by the names of their members. */
 const REPEATED: Readonly<Record<string, string>> = {
   'If-None-Match Parley-Position': 'ReadHeader',
   'Idempotency-Key If-Match': 'CommandHeader',
+  [PAGE.join(' ')]: 'PageQuery',
   'ETag X-Request-Id': 'ReadAnswerHeaders',
   'ETag Idempotency-Replayed Parley-Position X-Request-Id': 'CommandAnswerHeaders',
   [REFUSALS]: 'Refusals',
 };
 
+/** Lines of comments that say what the member or its type says, or how openapi-typescript has made it. */
+const REDUNDANT =
+  /^@(enum|constant)\b|^@description (Successful Response|discriminator enum property added by openapi-typescript)$/;
+
+/** Leaves out the lines of comments that readers do not need. @param declarations as openapi-typescript makes them */
+export function withPlainComments(declarations: readonly ts.Node[]): ts.Node[] {
+  for (const declaration of declarations) {
+    const comments = ts.getSyntheticLeadingComments(declaration)?.flatMap((comment) => {
+      const lines = comment.text.split('\n').map((line) => line.replace(/^\s*\*?\s*/, '').trimEnd());
+      const kept = lines.filter((line) => line !== '' && !REDUNDANT.test(line));
+      if (kept.length === 0) return [];
+      const text = kept.length === 1 ? `* ${kept[0]} ` : `*\n * ${kept.join('\n * ')}\n `;
+      return [{ ...comment, text }];
+    });
+    if (comments) ts.setSyntheticLeadingComments(declaration, comments);
+    const children: ts.Node[] = [];
+    ts.forEachChild(declaration, (child) => void children.push(child));
+    withPlainComments(children);
+  }
+  return [...declarations];
+}
+
 /** @param declarations as openapi-typescript makes them */
 export function compactTypes(declarations: readonly ts.Node[]): ts.Node[] {
   const types = new OperationTypes();
-  const compact = declarations.map((declaration) => {
+  const compact = withPlainComments(declarations).map((declaration) => {
     if (!ts.isInterfaceDeclaration(declaration)) return declaration;
     if (declaration.name.text === 'paths') return withTypes(declaration, (path) => types.path(path));
     if (declaration.name.text === 'operations')
@@ -67,8 +93,23 @@ class OperationTypes {
   }
 
   #parameters(parameters: ts.TypeLiteralNode): ts.TypeNode {
-    const places = present(parameters).map((member) => this.#named(member));
+    const places = present(parameters).map((member) => {
+      const type = literalOf(member);
+      if (type === undefined) return member;
+      if (type.members.length === 1) return withType(member, inOneLine(type));
+      return nameOf(member) === 'query' ? withType(member, this.#query(type)) : this.#named(member);
+    });
     return generic('Parameters', places);
+  }
+
+  #query(query: ts.TypeLiteralNode): ts.TypeNode {
+    const all = propertiesOf(query);
+    const page = all.filter((member) => PAGE.includes(nameOf(member)));
+    const name = this.#nameOf(ts.factory.createTypeLiteralNode(page));
+    if (name === undefined) return query;
+    const own = all.filter((member) => !page.includes(member));
+    if (own.length === 0) return reference(name);
+    return ts.factory.createIntersectionTypeNode([reference(name), ts.factory.createTypeLiteralNode(own)]);
   }
 
   #responses(responses: ts.TypeLiteralNode): ts.TypeNode {
@@ -145,6 +186,8 @@ function inOneLine(type: ts.TypeLiteralNode): ts.TypeLiteralNode {
   for (const member of propertiesOf(type)) {
     const inner = literalOf(member);
     if (inner) inOneLine(inner);
+    const comments = ts.getSyntheticLeadingComments(member)?.map((one) => ({ ...one, hasTrailingNewLine: false }));
+    if (comments) ts.setSyntheticLeadingComments(member, comments);
   }
   return ts.setEmitFlags(type, ts.EmitFlags.SingleLine);
 }

@@ -5,7 +5,7 @@ import { z } from 'zod';
 
 import { clientFrame, serverFrame } from '#libs/features/realtime/index.ts';
 
-import { compactTypes, HELPERS } from './compact-types.ts';
+import { compactTypes, HELPERS, withPlainComments } from './compact-types.ts';
 import { typesOf } from './openapi-typescript.ts';
 
 export interface GeneratedFile {
@@ -28,7 +28,7 @@ export async function generatedTypes(openApi: object): Promise<readonly Generate
     },
     {
       path: join(FOLDER, 'frames.generated.ts'),
-      text: BANNER('the schemas of the websocket frames') + (await typesOf(framesDocument())),
+      text: BANNER('the schemas of the websocket frames') + (await typesOf(framesDocument(), withPlainComments)),
     },
   ];
 }

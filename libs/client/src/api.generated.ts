@@ -501,7 +501,7 @@ export interface components {
              * @default false
              */
             personal: boolean | null;
-            /** @default  */
+            /** @default */
             personality: string;
             point_of_interest: components["schemas"]["PointOfInterest"] | null;
             runtime: components["schemas"]["AgentRuntime"];
@@ -513,7 +513,6 @@ export interface components {
             webhook_url: string | null;
             website: string | null;
         };
-        /** @enum {string} */
         AgentCategory: "business_owner" | "co_founder" | "marketing" | "sales" | "operations" | "research" | "freelancer" | "influencers" | "gig_economy" | "companies" | "brands" | "community_leader" | "developer" | "education" | "personal" | "alliance" | "solo_preneur" | "content_creator" | "consultant" | "tech_startup" | "agent_creator";
         /** @example {"name":"Guide","description":"Answers questions about orders","instructions":"Answer in one sentence."} */
         AgentCreateInput: {
@@ -589,7 +588,6 @@ export interface components {
             sms: boolean;
             widget_enabled: boolean;
         };
-        /** @enum {string} */
         AgentInvocationBehavior: "at_mentions_only" | "all_messages" | "all_messages_personal_agent" | "intelligent";
         AgentPage: {
             items: components["schemas"]["Agent"][];
@@ -604,7 +602,7 @@ export interface components {
             allow_html_responses: boolean;
             /** @description Id of the participant record, used to remove the participant */
             chat_user_id: string;
-            /** @default  */
+            /** @default */
             description: string;
             id: string;
             image_url: string | null;
@@ -612,25 +610,17 @@ export interface components {
             is_active: boolean;
             /** @default false */
             is_verified: boolean;
-            /** @default  */
+            /** @default */
             name: string;
             organization: components["schemas"]["OrganizationSummary"] | null;
-            /** @default  */
+            /** @default */
             personality: string;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "agent";
             website: string | null;
         };
         AgentParticipantAddInput: {
             /** @description An active agent of the organization */
             id: string;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "agent";
         };
         AgentReadReceipt: {
@@ -641,7 +631,6 @@ export interface components {
             /** Format: date-time */
             read_at: string;
         };
-        /** @enum {string} */
         AgentRuntime: "parley" | "external";
         AgentTool: {
             description: string;
@@ -660,10 +649,7 @@ export interface components {
             name: string;
             /** @description Why the server is not `ready`. Words of the server are in quotes */
             reason: string | null;
-            /**
-             * @description `pending`: the server has not answered yet
-             * @enum {string}
-             */
+            /** @description `pending`: the server has not answered yet */
             state: "ready" | "failed" | "pending";
             /** @description The tools that the agent has */
             tools: components["schemas"]["AgentTool"][];
@@ -769,18 +755,10 @@ export interface components {
         } | null;
         AudioTagContent: {
             tag: string;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "audio_tag";
         };
         AudioTagContentInput: {
             tag: string;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "audio_tag";
         };
         AuthenticatedUserParticipant: {
@@ -790,18 +768,10 @@ export interface components {
             image_url: string | null;
             /** @description Whether the user belongs to the organization that owns the channel */
             is_owner: boolean;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "authenticated_user";
             user_id: string;
         };
         AuthenticatedUserParticipantAddInput: {
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "authenticated_user";
             user_id: string;
         };
@@ -810,10 +780,6 @@ export interface components {
             reason: string | null;
             /** @default null */
             transaction_id: string | null;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "cancel_payment";
         };
         CancelPaymentContentInput: {
@@ -821,10 +787,6 @@ export interface components {
             reason?: string | null;
             /** @default null */
             transaction_id?: string | null;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "cancel_payment";
         };
         ChangedAgent: {
@@ -870,7 +832,7 @@ export interface components {
              * @default false
              */
             personal: boolean | null;
-            /** @default  */
+            /** @default */
             personality: string;
             point_of_interest: components["schemas"]["PointOfInterest"] | null;
             runtime: components["schemas"]["AgentRuntime"];
@@ -944,9 +906,7 @@ export interface components {
                 participant_id: string;
             }[];
         };
-        /** @enum {string} */
         ChannelSource: "app_main" | "app_two" | "app_three" | "health";
-        /** @enum {string} */
         ChannelType: "chat" | "collaboration" | "multi_org_chat" | "thread";
         /** @example {"name":"Order 4711, delivered"} */
         ChannelUpdateInput: {
@@ -969,7 +929,6 @@ export interface components {
             /** @default pending */
             state?: components["schemas"]["ChecklistItemState"];
         };
-        /** @enum {string} */
         ChecklistItemState: "pending" | "active" | "done";
         CommitPaymentContent: {
             /** @default null */
@@ -983,10 +942,6 @@ export interface components {
             /** @default null */
             reference: string | null;
             transaction_id: string;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "commit_payment";
         };
         CommitPaymentContentInput: {
@@ -1001,35 +956,20 @@ export interface components {
             /** @default null */
             reference?: string | null;
             transaction_id: string;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "commit_payment";
         };
-        /** @enum {string} */
         CommunicationType: "websocket" | "messenger_a" | "messenger_b" | "messenger_c" | "sms";
         CompletePaymentContent: {
             /** @default null */
             transaction_id: string | null;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "complete_payment";
         };
         CompletePaymentContentInput: {
             /** @default null */
             transaction_id?: string | null;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "complete_payment";
         };
-        /** @enum {string} */
         ContentRole: "user_message" | "agent_response" | "agent_reasoning" | "tool_call" | "tool_call_result" | "tool_call_update" | "internal_error" | "channel_notification";
-        /** @enum {string} */
         ConversationRole: "user" | "assistant";
         Crawl: {
             crawl_stats: {
@@ -1068,7 +1008,6 @@ export interface components {
                 document_id: string | null;
                 /** @description Why there is no document, or why it is that of an earlier scan */
                 error: string | null;
-                /** @enum {string} */
                 outcome: "read" | "unchanged" | "duplicate" | "gone" | "skipped" | "failed";
                 /** @description HTTP status of the last response; null without one */
                 status: number | null;
@@ -1152,10 +1091,6 @@ export interface components {
                 [key: string]: unknown;
             };
             name: string;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "custom_content";
             version: string;
         };
@@ -1166,10 +1101,6 @@ export interface components {
                 [key: string]: unknown;
             };
             name: string;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "custom_content";
             version: string;
         };
@@ -1194,12 +1125,11 @@ export interface components {
             left_out: {
                 /** @description Of pages */
                 count: number | null;
-                /** @enum {string} */
                 what: "no_text" | "pages_without_text" | "pages_over_limit" | "text_over_limit" | "facts_over_limit";
             }[];
             /** Format: date-time */
             modified: string;
-            /** @default  */
+            /** @default */
             name: string;
             /** @description `Queued`, `Processing`, `Ready`, or `Failed: <why>` */
             status: string | null;
@@ -1238,20 +1168,12 @@ export interface components {
             agent_metadata: {
                 [key: string]: string;
             } | null;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "external_agent";
         };
         ExternalAgentParticipantAddInput: {
             agent_metadata?: {
                 [key: string]: string;
             } | null;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "external_agent";
         };
         FoundInteraction: {
@@ -1347,10 +1269,6 @@ export interface components {
                 /** @default null */
                 image_url: string | null;
             } | null;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "agent";
         };
         InteractionAgentInput: {
@@ -1368,25 +1286,13 @@ export interface components {
                 /** @default null */
                 image_url?: string | null;
             } | null;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "agent";
         };
         InteractionAuthenticatedUser: {
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "authenticated_user";
             user_id: string;
         };
         InteractionAuthenticatedUserInput: {
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "authenticated_user";
             user_id: string;
         };
@@ -1423,10 +1329,6 @@ export interface components {
             agent_metadata: {
                 [key: string]: string;
             } | null;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "external_agent";
         };
         InteractionExternalAgentInput: {
@@ -1434,38 +1336,22 @@ export interface components {
             agent_metadata?: {
                 [key: string]: string;
             } | null;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "external_agent";
         };
         /** @example {"reason":"The model does not answer"} */
         InteractionFailureInput: {
-            /** @default  */
+            /** @default */
             reason?: string;
         };
         InteractionMaybeUser: {
             email: string;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "maybe_user";
         };
         InteractionMaybeUserInput: {
             email: string;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "maybe_user";
         };
         InteractionNonAuthenticatedUser: {
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "non_authenticated_user";
             /** @default null */
             user_metadata: {
@@ -1473,10 +1359,6 @@ export interface components {
             } | null;
         };
         InteractionNonAuthenticatedUserInput: {
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "non_authenticated_user";
             /** @default null */
             user_metadata?: {
@@ -1518,17 +1400,9 @@ export interface components {
             span_id?: string | null;
         };
         InteractionSystem: {
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "system";
         };
         InteractionSystemInput: {
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "system";
         };
         Invocation: {
@@ -1541,15 +1415,11 @@ export interface components {
             interaction_id: string;
             invoked: boolean;
             message_id: string;
-            /** @enum {string} */
             reason: "mentioned" | "all_messages" | "personal_agent" | "relevant" | "own_message" | "inactive" | "withheld" | "not_mentioned" | "not_personal" | "irrelevant" | "depth_cap" | "not_participant" | "channel_archived" | "failed";
             /** @description What judged whether the message concerns the agent; null where the decision did not depend on it */
             relevance: {
                 cost: number | null;
-                /**
-                 * @description `words` without a model, and where it gave no answer
-                 * @enum {string}
-                 */
+                /** @description `words` without a model, and where it gave no answer */
                 decided_by: "model" | "words";
                 /** @description Why the model gave no answer */
                 failure: string | null;
@@ -1678,9 +1548,7 @@ export interface components {
         JsonWebKeyInput: {
             [key: string]: unknown;
         };
-        /** @enum {string} */
         KeyAccess: "organization" | "participation";
-        /** @enum {string} */
         KeyScope: "read" | "write" | "impersonate" | "agent" | "admin" | "platform";
         KnowledgeEdge: {
             created_at: string | null;
@@ -1769,10 +1637,7 @@ export interface components {
         KnowledgeSearch: {
             edges: components["schemas"]["KnowledgeEdge"][];
             nodes: components["schemas"]["KnowledgeNode"][];
-            /**
-             * @description `words` alone, or meanings as well: see `EMBEDDING_BASE_URL`; `newest` without words to search for
-             * @enum {string}
-             */
+            /** @description `words` alone, or meanings as well: see `EMBEDDING_BASE_URL`; `newest` without words to search for */
             ranking: "newest" | "words" | "words_and_vectors";
             /** @description Edges that match, whatever the limit is */
             total_edges: number;
@@ -1863,20 +1728,12 @@ export interface components {
             /** @default null */
             media_url: string | null;
             meta_data: components["schemas"]["MediaMetadata"];
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "media";
         };
         MediaContentInput: {
             /** @default null */
             media_url?: string | null;
             meta_data: components["schemas"]["MediaMetadataInput"];
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "media";
         };
         /** @example {"source_url":"https://www.example.org/plan.pdf","name":"Plan"} */
@@ -1901,7 +1758,6 @@ export interface components {
                 id: string;
                 /** @description As in frames */
                 key_id: string | null;
-                /** @enum {string} */
                 type: "user" | "service" | "system";
             };
             id: string;
@@ -1961,25 +1817,15 @@ export interface components {
             /** @description Bytes that have arrived; also in `Upload-Offset` */
             offset: number;
         };
-        /** @enum {string} */
         MentionedType: "agent" | "user";
-        /** @enum {string} */
         MentionIdentifierType: "handle" | "address" | "uuid";
         NonAuthenticatedUserParticipant: {
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "non_authenticated_user";
             user_metadata: {
                 [key: string]: string;
             } | null;
         };
         NonAuthenticatedUserParticipantAddInput: {
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "non_authenticated_user";
             user_metadata?: {
                 [key: string]: string;
@@ -2000,7 +1846,6 @@ export interface components {
             /** @description Id of the user who owns the organization */
             owner_id: string | null;
         };
-        /** @enum {string} */
         OrganizationApplication: "app_main" | "app_two" | "app_three" | "app_four" | "health" | "app_five";
         /** @example {"name":"Example Ltd"} */
         OrganizationCreateInput: {
@@ -2057,12 +1902,12 @@ export interface components {
         PointOfInterest: {
             city: string;
             country: string;
-            /** @default  */
+            /** @default */
             description: string;
             display_name: string;
             external_id: string | null;
             id?: string;
-            /** @default  */
+            /** @default */
             image_url: string;
             location: components["schemas"]["Point"] | null;
             /** @default {} */
@@ -2074,19 +1919,19 @@ export interface components {
             provider_type: string;
             state: string;
             street: string;
-            /** @default  */
+            /** @default */
             url: string;
         };
         PointOfInterestAddInput: {
             city: string;
             country: string;
-            /** @default  */
+            /** @default */
             description?: string;
             display_name: string;
             /** @default null */
             external_id?: string | null;
             id?: string;
-            /** @default  */
+            /** @default */
             image_url?: string;
             /** @default null */
             location?: {
@@ -2104,16 +1949,14 @@ export interface components {
             provider_type: string;
             state: string;
             street: string;
-            /** @default  */
+            /** @default */
             url?: string;
         };
         PostedByRun: {
             /** @description As the channel shows it; null for the answer to another agent, which the channel does not show */
             interaction: components["schemas"]["Interaction"] | null;
         };
-        /** @enum {string} */
         PrincipalType: "user" | "service";
-        /** @enum {string} */
         PrivateMentionOutcome: "private_friend_request" | "private_already_requested";
         PrivateMentionRequest: {
             channel_id: string;
@@ -2190,14 +2033,12 @@ export interface components {
             target_role: components["schemas"]["ReactionTargetRole"];
             target_sender_id: string | null;
         };
-        /** @enum {string} */
         ReactionTargetRole: "user" | "assistant";
         Reactor: {
             id: string;
             name: string | null;
             /** @description Of the event that added the reaction, which orders them */
             sequence: number;
-            /** @enum {string} */
             type: "user" | "agent";
         };
         ReadMarker: {
@@ -2224,24 +2065,15 @@ export interface components {
             /** @description The agent that has read the message */
             agent_id: string;
         };
-        /** @enum {string} */
         ReasoningEffort: "low" | "medium" | "high";
         RejectPaymentContent: {
             /** @default null */
             reason: string | null;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "reject_payment";
         };
         RejectPaymentContentInput: {
             /** @default null */
             reason?: string | null;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "reject_payment";
         };
         Report: {
@@ -2270,7 +2102,6 @@ export interface components {
             usage: components["schemas"]["TokenUsage"] | null;
             /** @description Null until the report is `Ready` */
             written_by: {
-                /** @enum {string} */
                 method: "model" | "extractive";
                 /** @description That has written it, or was to write it; null without a model */
                 model: string | null;
@@ -2303,10 +2134,6 @@ export interface components {
             recipient: string;
             /** @default null */
             reference: string | null;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "request_payment";
         };
         RequestPaymentContentInput: {
@@ -2321,10 +2148,6 @@ export interface components {
             recipient: string;
             /** @default null */
             reference?: string | null;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "request_payment";
         };
         Run: {
@@ -2366,7 +2189,6 @@ export interface components {
             steps: components["schemas"]["RunStep"][];
             usage: components["schemas"]["TokenUsage"];
         };
-        /** @enum {string} */
         RunConcurrency: "queue" | "restart";
         /** @description Oldest first; the last message is the one to answer */
         RunConversation: {
@@ -2402,10 +2224,7 @@ export interface components {
         RunPostInput: {
             /** @description One `tool_call`, `tool_call_update` or `tool_call_result`; or what the agent says besides its response */
             content: components["schemas"]["InteractionContentInput"][];
-            /**
-             * @description Of content that is not of a tool. Default: `agent_response`
-             * @enum {string}
-             */
+            /** @description Of content that is not of a tool. Default: `agent_response` */
             content_role?: "agent_response" | "agent_reasoning";
             metadata?: {
                 [key: string]: unknown;
@@ -2416,14 +2235,12 @@ export interface components {
             /** @description Markdown */
             text: string;
         };
-        /** @enum {string} */
         RunStatus: "queued" | "running" | "completed" | "failed" | "cancelled";
         RunStep: {
             /** @description In the currency of the configured prices; null without them */
             cost: number | null;
             duration_ms: number | null;
             finished: string | null;
-            /** @enum {string} */
             kind: "model" | "tool";
             /** @description Servers whose tools, or some of them, the model did not have */
             missing_tool_servers: {
@@ -2471,18 +2288,10 @@ export interface components {
         };
         TextContent: {
             text: string;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "text";
         };
         TextContentInput: {
             text: string;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "text";
         };
         TokenIssuer: {
@@ -2544,18 +2353,12 @@ export interface components {
         };
         ToolCallChecklist: {
             items: components["schemas"]["ChecklistItem"][];
-            /**
-             * @default checklist
-             * @constant
-             */
+            /** @default checklist */
             kind: "checklist";
         };
         ToolCallChecklistInput: {
             items: components["schemas"]["ChecklistItemInput"][];
-            /**
-             * @default checklist
-             * @constant
-             */
+            /** @default checklist */
             kind?: "checklist";
         };
         ToolCallContent: {
@@ -2567,10 +2370,6 @@ export interface components {
             /** @default null */
             tool_call_id: string | null;
             tool_name: string;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "tool_call";
         };
         ToolCallContentInput: {
@@ -2582,10 +2381,6 @@ export interface components {
             /** @default null */
             tool_call_id?: string | null;
             tool_name: string;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "tool_call";
         };
         ToolCallResultContent: {
@@ -2599,10 +2394,6 @@ export interface components {
             tool_result: {
                 [key: string]: unknown;
             };
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "tool_call_result";
         };
         ToolCallResultContentInput: {
@@ -2616,27 +2407,16 @@ export interface components {
             tool_result: {
                 [key: string]: unknown;
             };
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "tool_call_result";
         };
-        /** @enum {string} */
         ToolCallResultStatus: "success" | "failure" | "rate_limited" | "action_required";
         ToolCallText: {
-            /**
-             * @default string
-             * @constant
-             */
+            /** @default string */
             kind: "string";
             text: string;
         };
         ToolCallTextInput: {
-            /**
-             * @default string
-             * @constant
-             */
+            /** @default string */
             kind?: "string";
             text: string;
         };
@@ -2644,10 +2424,6 @@ export interface components {
             sequence: number;
             tool_call_id: string;
             tool_name: string;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "tool_call_update";
             update: components["schemas"]["ToolCallText"] | components["schemas"]["ToolCallChecklist"];
         };
@@ -2655,10 +2431,6 @@ export interface components {
             sequence: number;
             tool_call_id: string;
             tool_name: string;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
             type: "tool_call_update";
             update: components["schemas"]["ToolCallTextInput"] | components["schemas"]["ToolCallChecklistInput"];
         };
@@ -2699,7 +2471,7 @@ export interface components {
         };
         /** @description Summary of a user */
         UserSummary: {
-            /** @default  */
+            /** @default */
             display_name: string;
             image_url: string;
         };
@@ -2883,27 +2655,20 @@ export type $defs = Record<string, never>;
 export interface operations {
     listAgents: Operation<{
         parameters: Parameters<{
-            query?: {
+            query?: PageQuery & {
                 category?: components["schemas"]["AgentCategory"];
-                /** @description `meta.next_cursor` of the page before; not together with `page` */
-                cursor?: string;
                 /** @description Only active agents, or only deactivated ones */
                 is_active?: boolean;
                 /** @description Only agents with this graph */
                 knowledge_graph?: string;
                 /** @description Only agents of exactly this name */
                 name?: string;
-                /** @description Number of the page */
-                page?: number;
                 /** @description Lists personal agents instead of the others */
                 personal?: boolean;
-                /** @description Items on a page */
-                size?: number;
             };
             header?: ReadHeader;
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["AgentPage"]; }; };
         };
     }>;
@@ -2913,78 +2678,52 @@ export interface operations {
         }>;
         requestBody: { content: { "application/json": components["schemas"]["AgentCreateInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["ChangedAgent"]; }; };
         };
     }>;
     getAgent: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
-                as_of?: string;
-            };
+            query?: { /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */ as_of?: string; };
             header?: ReadHeader;
-            path: {
-                /** @description Id of the agent */
-                id: string;
-            };
+            path: { /** @description Id of the agent */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Agent"]; }; };
         };
     }>;
     updateAgent: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the agent */
-                id: string;
-            };
+            path: { /** @description Id of the agent */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["AgentUpdateInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["ChangedAgent"]; }; };
         };
     }>;
     activateAgent: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the agent */
-                id: string;
-            };
+            path: { /** @description Id of the agent */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Agent"]; }; };
         };
     }>;
     deactivateAgent: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the agent */
-                id: string;
-            };
+            path: { /** @description Id of the agent */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Agent"]; }; };
         };
     }>;
     streamAgentEvents: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description Sequence of the last event received (0: from the beginning). Default: only new events */
-                after?: number;
-            };
+            query?: { /** @description Sequence of the last event received (0: from the beginning). Default: only new events */ after?: number; };
             header?: ReadHeader;
-            path: {
-                /** @description Id of the agent */
-                id: string;
-            };
+            path: { /** @description Id of the agent */ id: string; };
         }>;
         responses: Refusals & {
             /** @description Server-sent events */
@@ -2997,7 +2736,6 @@ export interface operations {
                 headers: ReadAnswerHeaders;
                 content: {
                     "application/json": {
-                        /** @constant */
                         code: "gone";
                         detail: string;
                         /** @description Of the first event that is left */
@@ -3010,15 +2748,9 @@ export interface operations {
     }>;
     streamAgentInvocations: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description Sequence of the last event received (0: from the beginning). Default: only new events */
-                after?: number;
-            };
+            query?: { /** @description Sequence of the last event received (0: from the beginning). Default: only new events */ after?: number; };
             header?: ReadHeader;
-            path: {
-                /** @description Id of the agent */
-                id: string;
-            };
+            path: { /** @description Id of the agent */ id: string; };
         }>;
         responses: Refusals & {
             /** @description Server-sent events */
@@ -3031,7 +2763,6 @@ export interface operations {
                 headers: ReadAnswerHeaders;
                 content: {
                     "application/json": {
-                        /** @constant */
                         code: "gone";
                         detail: string;
                         /** @description Of the first event that is left */
@@ -3045,14 +2776,10 @@ export interface operations {
     promptAgent: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the agent */
-                id: string;
-            };
+            path: { /** @description Id of the agent */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["PromptInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["PromptAnswer"]; }; };
             /** @description The run has failed */
             502: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["PromptError"]; }; };
@@ -3062,14 +2789,10 @@ export interface operations {
     }>;
     promptPublicAgent: Operation<{
         parameters: Parameters<{
-            path: {
-                /** @description Id of the agent */
-                id: string;
-            };
+            path: { /** @description Id of the agent */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["PublicPromptInput"]; }; };
         responses: {
-            /** @description Successful Response */
             200: { headers: { "X-Request-Id": components["headers"]["X-Request-Id"]; [name: string]: unknown; }; content: { "application/json": components["schemas"]["PublicPromptAnswer"]; }; };
             400: components["responses"]["BadRequest"];
             /** @description The agent takes no prompts without an API key */
@@ -3091,34 +2814,21 @@ export interface operations {
     }>;
     listAgentRuns: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description `meta.next_cursor` of the page before; not together with `page` */
-                cursor?: string;
-                /** @description Number of the page */
-                page?: number;
-                /** @description Items on a page */
-                size?: number;
+            query?: PageQuery & {
                 /** @description Only these; `running`: those that are to be answered */
                 status?: components["schemas"]["RunStatus"];
             };
             header?: ReadHeader;
-            path: {
-                /** @description Id of the agent */
-                id: string;
-            };
+            path: { /** @description Id of the agent */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["RunPage"]; }; };
         };
     }>;
     streamPrompt: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the agent */
-                id: string;
-            };
+            path: { /** @description Id of the agent */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["PromptInput"]; }; };
         responses: Refusals & {
@@ -3130,59 +2840,44 @@ export interface operations {
     listAgentTools: Operation<{
         parameters: Parameters<{
             header?: ReadHeader;
-            path: {
-                /** @description Id of the agent */
-                id: string;
-            };
+            path: { /** @description Id of the agent */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["AgentTools"]; }; };
         };
     }>;
     setAgentWebhook: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the agent */
-                id: string;
-            };
+            path: { /** @description Id of the agent */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["AgentWebhookChangeInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["AgentWebhook"]; }; };
         };
     }>;
     listChannels: Operation<{
         parameters: Parameters<{
-            query?: {
+            query?: PageQuery & {
                 /** @description Only channels with this agent as a participant */
                 agent?: string;
                 /** @description Lists archived channels instead of open ones */
                 archived?: boolean;
                 channel_type?: components["schemas"]["ChannelType"];
-                /** @description `meta.next_cursor` of the page before; not together with `page` */
-                cursor?: string;
                 /** @description Adds `read_marker` of the calling user, and lists only channels in which it takes part. For a key that may act as the user of `participant`: of that user */
                 include_unread?: boolean;
                 /** @description Only channels that the organization owns, or does not own */
                 is_owner?: boolean;
-                /** @description Number of the page */
-                page?: number;
                 /** @description Only threads of this channel */
                 parent_channel_id?: string;
                 /** @description Only channels in which this user takes part */
                 participant?: string;
-                /** @description Items on a page */
-                size?: number;
                 source?: components["schemas"]["ChannelSource"];
                 type?: components["schemas"]["CommunicationType"];
             };
             header?: ReadHeader;
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ChannelPage"]; }; };
         };
     }>;
@@ -3192,51 +2887,35 @@ export interface operations {
         }>;
         requestBody: { content: { "application/json": components["schemas"]["ChannelCreateInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; };
         };
     }>;
     getChannel: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description Reads the channel as of this sequence (0: before its first event) or time */
-                as_of?: string;
-            };
+            query?: { /** @description Reads the channel as of this sequence (0: before its first event) or time */ as_of?: string; };
             header?: ReadHeader;
-            path: {
-                /** @description Id of the channel */
-                id: string;
-            };
+            path: { /** @description Id of the channel */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; };
         };
     }>;
     updateChannel: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the channel */
-                id: string;
-            };
+            path: { /** @description Id of the channel */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["ChannelUpdateInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; };
         };
     }>;
     archiveChannel: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the channel */
-                id: string;
-            };
+            path: { /** @description Id of the channel */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; };
         };
     }>;
@@ -3249,10 +2928,7 @@ export interface operations {
                 include?: string;
             };
             header?: ReadHeader;
-            path: {
-                /** @description Id of the channel */
-                id: string;
-            };
+            path: { /** @description Id of the channel */ id: string; };
         }>;
         responses: Refusals & {
             /** @description Server-sent events */
@@ -3265,7 +2941,6 @@ export interface operations {
                 headers: ReadAnswerHeaders;
                 content: {
                     "application/json": {
-                        /** @constant */
                         code: "gone";
                         detail: string;
                         /** @description Of the first event that is left */
@@ -3278,7 +2953,7 @@ export interface operations {
     }>;
     listInteractions: Operation<{
         parameters: Parameters<{
-            query?: {
+            query?: PageQuery & {
                 /** @description Only interactions with a higher sequence */
                 after_sequence?: number;
                 /** @description Reads the state as of this sequence of the channel (0: before its first event) or time */
@@ -3290,8 +2965,6 @@ export interface operations {
                 created_after?: string;
                 /** @description Only interactions created before this time, to the millisecond */
                 created_before?: string;
-                /** @description `meta.next_cursor` of the page before; not together with `page` */
-                cursor?: string;
                 /** @description Also returns incomplete interactions */
                 include_incomplete?: boolean;
                 /** @description Reactions also have `reactors`, so that a client can apply the live events of later reactions */
@@ -3302,96 +2975,63 @@ export interface operations {
                 interaction_id?: string;
                 /** @description By sequence; `desc`: newest first. With `asc`, `after_sequence` or `created_after`, a list of complete interactions ends before the oldest incomplete one that matches: a later list after the last sequence misses nothing */
                 order?: "asc" | "desc";
-                /** @description Number of the page */
-                page?: number;
-                /** @description Items on a page */
-                size?: number;
             };
             header?: ReadHeader;
-            path: {
-                /** @description Id of the channel */
-                id: string;
-            };
+            path: { /** @description Id of the channel */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["InteractionPage"]; }; };
         };
     }>;
     postInteraction: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the channel */
-                id: string;
-            };
+            path: { /** @description Id of the channel */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["InteractionPostInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
         };
     }>;
     listInvocations: Operation<{
         parameters: Parameters<{
-            query?: {
+            query?: PageQuery & {
                 /** @description Only decisions on this agent */
                 agent_id?: string;
-                /** @description `meta.next_cursor` of the page before; not together with `page` */
-                cursor?: string;
                 /** @description Only agents that were invoked, or that were not */
                 invoked?: boolean;
                 /** @description Only decisions on this message */
                 message_id?: string;
-                /** @description Number of the page */
-                page?: number;
-                /** @description Items on a page */
-                size?: number;
             };
             header?: ReadHeader;
-            path: {
-                /** @description Id of the channel */
-                id: string;
-            };
+            path: { /** @description Id of the channel */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["InvocationPage"]; }; };
         };
     }>;
     listChannelParticipants: Operation<{
         parameters: Parameters<{
             header?: ReadHeader;
-            path: {
-                /** @description Id of the channel */
-                id: string;
-            };
+            path: { /** @description Id of the channel */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ChannelParticipantList"]; }; };
         };
     }>;
     addChannelParticipant: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the channel */
-                id: string;
-            };
+            path: { /** @description Id of the channel */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["ChannelParticipantAddInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; };
         };
     }>;
     removeChannelParticipant: Operation<{
         parameters: Parameters<{
-            header?: {
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: components["parameters"]["IfMatch"];
-            };
+            header?: { /** @description Only changes the entity with this `ETag`, otherwise 412 */ "If-Match"?: components["parameters"]["IfMatch"]; };
             path: {
                 /** @description Id of the channel */
                 id: string;
@@ -3400,94 +3040,62 @@ export interface operations {
             };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; };
         };
     }>;
     getReadMarker: Operation<{
         parameters: Parameters<{
-            query?: {
-                user_id?: string | null;
-            };
+            query?: { user_id?: string | null; };
             header?: ReadHeader;
-            path: {
-                /** @description Id of the channel */
-                id: string;
-            };
+            path: { /** @description Id of the channel */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ReadMarker"]; }; };
         };
     }>;
     moveReadMarker: Operation<{
         parameters: Parameters<{
-            header?: {
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: components["parameters"]["IfMatch"];
-            };
-            path: {
-                /** @description Id of the channel */
-                id: string;
-            };
+            header?: { /** @description Only changes the entity with this `ETag`, otherwise 412 */ "If-Match"?: components["parameters"]["IfMatch"]; };
+            path: { /** @description Id of the channel */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["ReadMarkerMoveInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["ReadMarker"]; }; };
         };
     }>;
     listReadMarkers: Operation<{
         parameters: Parameters<{
             header?: ReadHeader;
-            path: {
-                /** @description Id of the channel */
-                id: string;
-            };
+            path: { /** @description Id of the channel */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ReadMarkerList"]; }; };
         };
     }>;
     createWebsocketTicket: Operation<{
         parameters: Parameters<{
-            path: {
-                /** @description Id of the channel */
-                id: string;
-            };
+            path: { /** @description Id of the channel */ id: string; };
         }>;
         requestBody?: { content: { "application/json": components["schemas"]["WebsocketTicketRequestInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["WebsocketTicket"]; }; };
         };
     }>;
     createWebsocketTicketAlias: Operation<{
         parameters: Parameters<{
-            path: {
-                /** @description Id of the channel */
-                id: string;
-            };
+            path: { /** @description Id of the channel */ id: string; };
         }>;
         requestBody?: { content: { "application/json": components["schemas"]["WebsocketTicketRequestInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["WebsocketTicket"]; }; };
         };
     }>;
     listCrawls: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description `meta.next_cursor` of the page before; not together with `page` */
-                cursor?: string;
+            query?: PageQuery & {
                 /** @description Crawls that were not deactivated, or those that were; `null`: both */
                 is_active?: boolean | null;
                 knowledge_graph?: string | null;
-                /** @description Number of the page */
-                page?: number;
-                /** @description Items on a page */
-                size?: number;
                 /** @description The first word of the status, such as `Failed` */
                 status?: string | null;
                 /** @description The URL that the crawl starts from */
@@ -3496,7 +3104,6 @@ export interface operations {
             header?: ReadHeader;
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["CrawlPage"]; }; };
         };
     }>;
@@ -3506,67 +3113,42 @@ export interface operations {
         }>;
         requestBody: { content: { "application/json": components["schemas"]["CrawlCreateInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Crawl"]; }; };
         };
     }>;
     getCrawl: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
-                as_of?: string;
-            };
+            query?: { /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */ as_of?: string; };
             header?: ReadHeader;
-            path: {
-                /** @description Id of the crawl */
-                id: string;
-            };
+            path: { /** @description Id of the crawl */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Crawl"]; }; };
         };
     }>;
     deactivateCrawl: Operation<{
         parameters: Parameters<{
-            header?: {
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: components["parameters"]["IfMatch"];
-            };
-            path: {
-                /** @description Id of the crawl */
-                id: string;
-            };
+            header?: { /** @description Only changes the entity with this `ETag`, otherwise 412 */ "If-Match"?: components["parameters"]["IfMatch"]; };
+            path: { /** @description Id of the crawl */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Crawl"]; }; };
         };
     }>;
     cancelCrawl: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the crawl */
-                id: string;
-            };
+            path: { /** @description Id of the crawl */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Crawl"]; }; };
         };
     }>;
     streamCrawlEvents: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description Sequence of the last event received (0: from the beginning). Default: only new events */
-                after?: number;
-            };
+            query?: { /** @description Sequence of the last event received (0: from the beginning). Default: only new events */ after?: number; };
             header?: ReadHeader;
-            path: {
-                /** @description Id of the crawl */
-                id: string;
-            };
+            path: { /** @description Id of the crawl */ id: string; };
         }>;
         responses: Refusals & {
             /** @description Server-sent events */
@@ -3579,7 +3161,6 @@ export interface operations {
                 headers: ReadAnswerHeaders;
                 content: {
                     "application/json": {
-                        /** @constant */
                         code: "gone";
                         detail: string;
                         /** @description Of the first event that is left */
@@ -3593,36 +3174,25 @@ export interface operations {
     rescanCrawl: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the crawl */
-                id: string;
-            };
+            path: { /** @description Id of the crawl */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Crawl"]; }; };
         };
     }>;
     listDocuments: Operation<{
         parameters: Parameters<{
-            query?: {
+            query?: PageQuery & {
                 /** @description Only documents of this crawl */
                 crawl?: string;
-                /** @description `meta.next_cursor` of the page before; not together with `page` */
-                cursor?: string;
                 /** @description Only documents of this knowledge graph */
                 knowledge_graph?: string;
-                /** @description Number of the page */
-                page?: number;
-                /** @description Items on a page */
-                size?: number;
                 /** @description Only documents of this status: `Failed` matches every reason */
                 status?: string;
             };
             header?: ReadHeader;
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["DocumentPage"]; }; };
         };
     }>;
@@ -3632,37 +3202,23 @@ export interface operations {
         }>;
         requestBody: { content: { "application/json": components["schemas"]["DocumentCreateInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Document"]; }; };
         };
     }>;
     getDocument: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
-                as_of?: string;
-            };
+            query?: { /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */ as_of?: string; };
             header?: ReadHeader;
-            path: {
-                /** @description Id of the document */
-                id: string;
-            };
+            path: { /** @description Id of the document */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Document"]; }; };
         };
     }>;
     deleteDocument: Operation<{
         parameters: Parameters<{
-            header?: {
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: components["parameters"]["IfMatch"];
-            };
-            path: {
-                /** @description Id of the document */
-                id: string;
-            };
+            header?: { /** @description Only changes the entity with this `ETag`, otherwise 412 */ "If-Match"?: components["parameters"]["IfMatch"]; };
+            path: { /** @description Id of the document */ id: string; };
         }>;
         responses: Refusals & {
             /** @description The document is deleted */
@@ -3672,10 +3228,7 @@ export interface operations {
     getDocumentContent: Operation<{
         parameters: Parameters<{
             header?: ReadHeader;
-            path: {
-                /** @description Id of the document */
-                id: string;
-            };
+            path: { /** @description Id of the document */ id: string; };
         }>;
         responses: Refusals & {
             /** @description The content */
@@ -3686,15 +3239,9 @@ export interface operations {
     }>;
     streamDocumentEvents: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description Sequence of the last event received (0: from the beginning). Default: only new events */
-                after?: number;
-            };
+            query?: { /** @description Sequence of the last event received (0: from the beginning). Default: only new events */ after?: number; };
             header?: ReadHeader;
-            path: {
-                /** @description Id of the document */
-                id: string;
-            };
+            path: { /** @description Id of the document */ id: string; };
         }>;
         responses: Refusals & {
             /** @description Server-sent events */
@@ -3707,7 +3254,6 @@ export interface operations {
                 headers: ReadAnswerHeaders;
                 content: {
                     "application/json": {
-                        /** @constant */
                         code: "gone";
                         detail: string;
                         /** @description Of the first event that is left */
@@ -3733,7 +3279,6 @@ export interface operations {
         /** @description The file: at most 5 MiB of one of the content types */
         requestBody?: { content: { "application/octet-stream": string; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Document"]; }; };
         };
     }>;
@@ -3750,153 +3295,101 @@ export interface operations {
                 include_tool_call_updates?: boolean;
             };
             header?: ReadHeader;
-            path: {
-                /** @description Id of the interaction */
-                interaction_id: string;
-            };
+            path: { /** @description Id of the interaction */ interaction_id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
         };
     }>;
     deleteInteraction: Operation<{
         parameters: Parameters<{
-            header?: {
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: components["parameters"]["IfMatch"];
-            };
-            path: {
-                /** @description Id of the interaction */
-                interaction_id: string;
-            };
+            header?: { /** @description Only changes the entity with this `ETag`, otherwise 412 */ "If-Match"?: components["parameters"]["IfMatch"]; };
+            path: { /** @description Id of the interaction */ interaction_id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
         };
     }>;
     editInteraction: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the interaction */
-                interaction_id: string;
-            };
+            path: { /** @description Id of the interaction */ interaction_id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["InteractionEditInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
         };
     }>;
     completeInteraction: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the interaction */
-                interaction_id: string;
-            };
+            path: { /** @description Id of the interaction */ interaction_id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["InteractionCompletionInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
         };
     }>;
     appendInteractionContent: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the interaction */
-                interaction_id: string;
-            };
+            path: { /** @description Id of the interaction */ interaction_id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["InteractionContentAppendInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
         };
     }>;
     writeInteractionDelta: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the interaction */
-                interaction_id: string;
-            };
+            path: { /** @description Id of the interaction */ interaction_id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["InteractionDeltaInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["InteractionDraft"]; }; };
         };
     }>;
     failInteraction: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the interaction */
-                interaction_id: string;
-            };
+            path: { /** @description Id of the interaction */ interaction_id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["InteractionFailureInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
         };
     }>;
     dismissMentionInvitePrompt: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the interaction */
-                interaction_id: string;
-            };
+            path: { /** @description Id of the interaction */ interaction_id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
         };
     }>;
     pinInteraction: Operation<{
         parameters: Parameters<{
-            header?: {
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: components["parameters"]["IfMatch"];
-            };
-            path: {
-                /** @description Id of the interaction */
-                interaction_id: string;
-            };
+            header?: { /** @description Only changes the entity with this `ETag`, otherwise 412 */ "If-Match"?: components["parameters"]["IfMatch"]; };
+            path: { /** @description Id of the interaction */ interaction_id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; };
         };
     }>;
     unpinInteraction: Operation<{
         parameters: Parameters<{
-            header?: {
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: components["parameters"]["IfMatch"];
-            };
-            path: {
-                /** @description Id of the interaction */
-                interaction_id: string;
-            };
+            header?: { /** @description Only changes the entity with this `ETag`, otherwise 412 */ "If-Match"?: components["parameters"]["IfMatch"]; };
+            path: { /** @description Id of the interaction */ interaction_id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; };
         };
     }>;
     addReaction: Operation<{
         parameters: Parameters<{
-            header?: {
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: components["parameters"]["IfMatch"];
-            };
+            header?: { /** @description Only changes the entity with this `ETag`, otherwise 412 */ "If-Match"?: components["parameters"]["IfMatch"]; };
             path: {
                 /** @description Exactly one emoji, percent-encoded */
                 emoji: string;
@@ -3906,20 +3399,13 @@ export interface operations {
         }>;
         requestBody?: { content: { "application/json": components["schemas"]["ReactionAddInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
         };
     }>;
     removeReaction: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description The agent whose reaction is removed. Default: the calling user */
-                agent_id?: string;
-            };
-            header?: {
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: components["parameters"]["IfMatch"];
-            };
+            query?: { /** @description The agent whose reaction is removed. Default: the calling user */ agent_id?: string; };
+            header?: { /** @description Only changes the entity with this `ETag`, otherwise 412 */ "If-Match"?: components["parameters"]["IfMatch"]; };
             path: {
                 /** @description Exactly one emoji, percent-encoded */
                 emoji: string;
@@ -3928,71 +3414,52 @@ export interface operations {
             };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
         };
     }>;
     recordReadReceipt: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the interaction */
-                interaction_id: string;
-            };
+            path: { /** @description Id of the interaction */ interaction_id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["ReadReceiptRecordInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
         };
     }>;
     searchInteractions: Operation<{
         parameters: Parameters<{
-            query: {
+            query: PageQuery & {
                 /** @description Only messages of this channel */
                 channel_id?: string;
                 /** @description Only messages created after this time, to the millisecond */
                 created_after?: string;
                 /** @description Only messages created before this time, to the millisecond */
                 created_before?: string;
-                /** @description `meta.next_cursor` of the page before; not together with `page` */
-                cursor?: string;
-                /** @description Number of the page */
-                page?: number;
                 /** @description Words that a message must have, all of them, in any order. Inflections, longer words and, if no message has a word, slight misspellings match as well */
                 q: string;
-                /** @description Items on a page */
-                size?: number;
                 /** @description The best matches first, or the newest messages */
                 sort?: "relevance" | "newest";
             };
             header?: ReadHeader;
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["FoundInteractionPage"]; }; };
         };
     }>;
     listKeys: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description `meta.next_cursor` of the page before; not together with `page` */
-                cursor?: string;
+            query?: PageQuery & {
                 /** @description Only revoked keys, or only keys that are not revoked */
                 is_revoked?: boolean;
                 /** @description An organization other than that of the API key; requires the scope `platform` */
                 organization_id?: string;
-                /** @description Number of the page */
-                page?: number;
                 /** @description Only keys of this user or service */
                 principal_id?: string;
-                /** @description Items on a page */
-                size?: number;
             };
             header?: ReadHeader;
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ApiKeyPage"]; }; };
         };
     }>;
@@ -4002,7 +3469,6 @@ export interface operations {
         }>;
         requestBody: { content: { "application/json": components["schemas"]["ApiKeyCreateInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["CreatedApiKey"]; }; };
         };
     }>;
@@ -4015,67 +3481,42 @@ export interface operations {
                 organization_id?: string;
             };
             header?: ReadHeader;
-            path: {
-                /** @description Id of the key */
-                id: string;
-            };
+            path: { /** @description Id of the key */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ApiKey"]; }; };
         };
     }>;
     revokeKey: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description An organization other than that of the API key; requires the scope `platform` */
-                organization_id?: string;
-            };
+            query?: { /** @description An organization other than that of the API key; requires the scope `platform` */ organization_id?: string; };
             header?: CommandHeader;
-            path: {
-                /** @description Id of the key */
-                id: string;
-            };
+            path: { /** @description Id of the key */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["ApiKey"]; }; };
         };
     }>;
     rotateKey: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description An organization other than that of the API key; requires the scope `platform` */
-                organization_id?: string;
-            };
+            query?: { /** @description An organization other than that of the API key; requires the scope `platform` */ organization_id?: string; };
             header?: CommandHeader;
-            path: {
-                /** @description Id of the key */
-                id: string;
-            };
+            path: { /** @description Id of the key */ id: string; };
         }>;
         requestBody?: { content: { "application/json": components["schemas"]["ApiKeyRotateInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["CreatedApiKey"]; }; };
         };
     }>;
     listKnowledgeGraphs: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description `meta.next_cursor` of the page before; not together with `page` */
-                cursor?: string;
+            query?: PageQuery & {
                 /** @description Only graphs of exactly this name */
                 name?: string;
-                /** @description Number of the page */
-                page?: number;
-                /** @description Items on a page */
-                size?: number;
             };
             header?: ReadHeader;
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeGraphPage"]; }; };
         };
     }>;
@@ -4085,37 +3526,23 @@ export interface operations {
         }>;
         requestBody: { content: { "application/json": components["schemas"]["KnowledgeGraphCreateInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeGraph"]; }; };
         };
     }>;
     getKnowledgeGraph: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
-                as_of?: string;
-            };
+            query?: { /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */ as_of?: string; };
             header?: ReadHeader;
-            path: {
-                /** @description Id of the graph */
-                id: string;
-            };
+            path: { /** @description Id of the graph */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeGraph"]; }; };
         };
     }>;
     deleteKnowledgeGraph: Operation<{
         parameters: Parameters<{
-            header?: {
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: components["parameters"]["IfMatch"];
-            };
-            path: {
-                /** @description Id of the graph */
-                id: string;
-            };
+            header?: { /** @description Only changes the entity with this `ETag`, otherwise 412 */ "If-Match"?: components["parameters"]["IfMatch"]; };
+            path: { /** @description Id of the graph */ id: string; };
         }>;
         responses: Refusals & {
             /** @description The graph is deleted */
@@ -4125,14 +3552,10 @@ export interface operations {
     updateKnowledgeGraph: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the graph */
-                id: string;
-            };
+            path: { /** @description Id of the graph */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["KnowledgeGraphUpdateInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeGraph"]; }; };
         };
     }>;
@@ -4148,21 +3571,16 @@ export interface operations {
         }>;
         requestBody: { content: { "application/json": components["schemas"]["KnowledgeEdgeEndInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeEdge"]; }; };
         };
     }>;
     addKnowledgeFacts: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the graph */
-                id: string;
-            };
+            path: { /** @description Id of the graph */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["KnowledgeFactsCreateInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeFacts"]; }; };
         };
     }>;
@@ -4179,19 +3597,15 @@ export interface operations {
                 valid_at?: string;
             };
             header?: ReadHeader;
-            path: {
-                /** @description Id of the graph */
-                id: string;
-            };
+            path: { /** @description Id of the graph */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeSearch"]; }; };
         };
     }>;
     listMedia: Operation<{
         parameters: Parameters<{
-            query?: {
+            query?: PageQuery & {
                 /** @description Only items that are associated with this channel */
                 community?: string | null;
                 /**
@@ -4199,8 +3613,6 @@ export interface operations {
                  * @description Only items that are associated with this channel
                  */
                 community_id?: string | null;
-                /** @description `meta.next_cursor` of the page before; not together with `page` */
-                cursor?: string;
                 /** @description Only items of this format, such as `png` */
                 format?: string | null;
                 /** @description Only items that are associated with this knowledge graph */
@@ -4212,12 +3624,8 @@ export interface operations {
                  * @description Only items of this organization: the own one, or none
                  */
                 organization_id?: string | null;
-                /** @description Number of the page */
-                page?: number;
                 /** @description Only items of this kind, such as `image` */
                 resource_type?: string | null;
-                /** @description Items on a page */
-                size?: number;
                 /** @description Only items that this user or service created */
                 twin?: string | null;
                 /**
@@ -4229,7 +3637,6 @@ export interface operations {
             header?: ReadHeader;
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["MediaPage"]; }; };
         };
     }>;
@@ -4239,37 +3646,23 @@ export interface operations {
         }>;
         requestBody: { content: { "application/json": components["schemas"]["MediaCreateInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Media"]; }; };
         };
     }>;
     getMedia: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
-                as_of?: string;
-            };
+            query?: { /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */ as_of?: string; };
             header?: ReadHeader;
-            path: {
-                /** @description Id of the media item */
-                id: string;
-            };
+            path: { /** @description Id of the media item */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Media"]; }; };
         };
     }>;
     deleteMedia: Operation<{
         parameters: Parameters<{
-            header?: {
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: components["parameters"]["IfMatch"];
-            };
-            path: {
-                /** @description Id of the media item */
-                id: string;
-            };
+            header?: { /** @description Only changes the entity with this `ETag`, otherwise 412 */ "If-Match"?: components["parameters"]["IfMatch"]; };
+            path: { /** @description Id of the media item */ id: string; };
         }>;
         responses: Refusals & {
             /** @description The item is deleted */
@@ -4279,22 +3672,15 @@ export interface operations {
     getMediaDeletion: Operation<{
         parameters: Parameters<{
             header?: ReadHeader;
-            path: {
-                /** @description Id of the media item */
-                id: string;
-            };
+            path: { /** @description Id of the media item */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["MediaDeletion"]; }; };
         };
     }>;
     getMediaFile: Operation<{
         parameters: Parameters<{
-            path: {
-                /** @description Names the file; signed */
-                token: string;
-            };
+            path: { /** @description Names the file; signed */ token: string; };
         }>;
         responses: {
             /** @description The file */
@@ -4340,35 +3726,23 @@ export interface operations {
         /** @description The file: at most 100 MiB */
         requestBody?: { content: { "application/octet-stream": string; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Media"]; }; };
-            /** @description Successful Response */
             201: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["MediaUpload"]; }; };
         };
     }>;
     getMediaUpload: Operation<{
         parameters: Parameters<{
             header?: ReadHeader;
-            path: {
-                /** @description Id of the upload, and of the media item that it becomes */
-                id: string;
-            };
+            path: { /** @description Id of the upload, and of the media item that it becomes */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["MediaUpload"]; }; };
         };
     }>;
     cancelMediaUpload: Operation<{
         parameters: Parameters<{
-            header?: {
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: components["parameters"]["IfMatch"];
-            };
-            path: {
-                /** @description Id of the upload, and of the media item that it becomes */
-                id: string;
-            };
+            header?: { /** @description Only changes the entity with this `ETag`, otherwise 412 */ "If-Match"?: components["parameters"]["IfMatch"]; };
+            path: { /** @description Id of the upload, and of the media item that it becomes */ id: string; };
         }>;
         responses: Refusals & {
             /** @description The upload is cancelled */
@@ -4383,10 +3757,7 @@ export interface operations {
                 /** @description Bytes of the upload that have arrived before */
                 "upload-offset": number;
             };
-            path: {
-                /** @description Id of the upload, and of the media item that it becomes */
-                id: string;
-            };
+            path: { /** @description Id of the upload, and of the media item that it becomes */ id: string; };
         }>;
         /** @description The file: at most 100 MiB */
         requestBody?: { content: { "application/offset+octet-stream": string; }; };
@@ -4397,18 +3768,10 @@ export interface operations {
     }>;
     listOrganizations: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description `meta.next_cursor` of the page before; not together with `page` */
-                cursor?: string;
-                /** @description Number of the page */
-                page?: number;
-                /** @description Items on a page */
-                size?: number;
-            };
+            query?: PageQuery;
             header?: ReadHeader;
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["OrganizationPage"]; }; };
         };
     }>;
@@ -4418,58 +3781,39 @@ export interface operations {
         }>;
         requestBody: { content: { "application/json": components["schemas"]["OrganizationCreateInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Organization"]; }; };
         };
     }>;
     getOrganization: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
-                as_of?: string;
-            };
+            query?: { /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */ as_of?: string; };
             header?: ReadHeader;
-            path: {
-                /** @description Id of the organization */
-                id: string;
-            };
+            path: { /** @description Id of the organization */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Organization"]; }; };
         };
     }>;
     updateOrganization: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the organization */
-                id: string;
-            };
+            path: { /** @description Id of the organization */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["OrganizationUpdateInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Organization"]; }; };
         };
     }>;
     listReports: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description `meta.next_cursor` of the page before; not together with `page` */
-                cursor?: string;
+            query?: PageQuery & {
                 knowledge_graph?: string | null;
-                /** @description Number of the page */
-                page?: number;
-                /** @description Items on a page */
-                size?: number;
                 /** @description The first word of the status, such as `Failed` */
                 status?: string | null;
             };
             header?: ReadHeader;
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ReportPage"]; }; };
         };
     }>;
@@ -4479,51 +3823,33 @@ export interface operations {
         }>;
         requestBody: { content: { "application/json": components["schemas"]["ReportCreateInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Report"]; }; };
         };
     }>;
     getReport: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
-                as_of?: string;
-            };
+            query?: { /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */ as_of?: string; };
             header?: ReadHeader;
-            path: {
-                /** @description Id of the report */
-                id: string;
-            };
+            path: { /** @description Id of the report */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Report"]; }; };
         };
     }>;
     cancelReport: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the report */
-                id: string;
-            };
+            path: { /** @description Id of the report */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Report"]; }; };
         };
     }>;
     streamReportEvents: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description Sequence of the last event received (0: from the beginning). Default: only new events */
-                after?: number;
-            };
+            query?: { /** @description Sequence of the last event received (0: from the beginning). Default: only new events */ after?: number; };
             header?: ReadHeader;
-            path: {
-                /** @description Id of the report */
-                id: string;
-            };
+            path: { /** @description Id of the report */ id: string; };
         }>;
         responses: Refusals & {
             /** @description Server-sent events */
@@ -4536,7 +3862,6 @@ export interface operations {
                 headers: ReadAnswerHeaders;
                 content: {
                     "application/json": {
-                        /** @constant */
                         code: "gone";
                         detail: string;
                         /** @description Of the first event that is left */
@@ -4549,117 +3874,78 @@ export interface operations {
     }>;
     getRun: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
-                as_of?: string;
-            };
+            query?: { /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */ as_of?: string; };
             header?: ReadHeader;
-            path: {
-                /** @description Id of the run */
-                id: string;
-            };
+            path: { /** @description Id of the run */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Run"]; }; };
         };
     }>;
     cancelRun: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the run */
-                id: string;
-            };
+            path: { /** @description Id of the run */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Run"]; }; };
         };
     }>;
     getRunConversation: Operation<{
         parameters: Parameters<{
             header?: ReadHeader;
-            path: {
-                /** @description Id of the run */
-                id: string;
-            };
+            path: { /** @description Id of the run */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["RunConversation"]; }; };
         };
     }>;
     writeRunDelta: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the run */
-                id: string;
-            };
+            path: { /** @description Id of the run */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["RunDeltaInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["RunDraft"]; }; };
         };
     }>;
     failRun: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the run */
-                id: string;
-            };
+            path: { /** @description Id of the run */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["RunFailureInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Run"]; }; };
         };
     }>;
     postRunInteraction: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the run */
-                id: string;
-            };
+            path: { /** @description Id of the run */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["RunPostInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["PostedByRun"]; }; };
         };
     }>;
     answerRun: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the run */
-                id: string;
-            };
+            path: { /** @description Id of the run */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["RunResponseInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Run"]; }; };
         };
     }>;
     listTokenIssuers: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description `meta.next_cursor` of the page before; not together with `page` */
-                cursor?: string;
-                /** @description Number of the page */
-                page?: number;
-                /** @description Items on a page */
-                size?: number;
-            };
+            query?: PageQuery;
             header?: ReadHeader;
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["TokenIssuerPage"]; }; };
         };
     }>;
@@ -4669,37 +3955,23 @@ export interface operations {
         }>;
         requestBody: { content: { "application/json": components["schemas"]["TokenIssuerCreateInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["TokenIssuer"]; }; };
         };
     }>;
     getTokenIssuer: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */
-                as_of?: string;
-            };
+            query?: { /** @description Reads the state after the event of this sequence (0: before the first one), or as of this time */ as_of?: string; };
             header?: ReadHeader;
-            path: {
-                /** @description Id of the token issuer */
-                id: string;
-            };
+            path: { /** @description Id of the token issuer */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["TokenIssuer"]; }; };
         };
     }>;
     deleteTokenIssuer: Operation<{
         parameters: Parameters<{
-            header?: {
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: components["parameters"]["IfMatch"];
-            };
-            path: {
-                /** @description Id of the token issuer */
-                id: string;
-            };
+            header?: { /** @description Only changes the entity with this `ETag`, otherwise 412 */ "If-Match"?: components["parameters"]["IfMatch"]; };
+            path: { /** @description Id of the token issuer */ id: string; };
         }>;
         responses: Refusals & {
             /** @description The token issuer is deleted */
@@ -4709,37 +3981,26 @@ export interface operations {
     updateTokenIssuer: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
-            path: {
-                /** @description Id of the token issuer */
-                id: string;
-            };
+            path: { /** @description Id of the token issuer */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["TokenIssuerUpdateInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["TokenIssuer"]; }; };
         };
     }>;
     listUsers: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description `meta.next_cursor` of the page before; not together with `page` */
-                cursor?: string;
+            query?: PageQuery & {
                 /** @description Only users whose tokens have this `sub` */
                 external_id?: string;
                 /** @description Only active users, or only deactivated ones */
                 is_active?: boolean;
                 /** @description An organization other than that of the API key; requires the scope `platform` */
                 organization_id?: string;
-                /** @description Number of the page */
-                page?: number;
-                /** @description Items on a page */
-                size?: number;
             };
             header?: ReadHeader;
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["UserPage"]; }; };
         };
     }>;
@@ -4749,7 +4010,6 @@ export interface operations {
         }>;
         requestBody: { content: { "application/json": components["schemas"]["UserCreateInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["User"]; }; };
         };
     }>;
@@ -4762,51 +4022,30 @@ export interface operations {
                 organization_id?: string;
             };
             header?: ReadHeader;
-            path: {
-                /** @description Id of the user */
-                id: string;
-            };
+            path: { /** @description Id of the user */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["User"]; }; };
         };
     }>;
     deactivateUser: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description An organization other than that of the API key; requires the scope `platform` */
-                organization_id?: string;
-            };
-            header?: {
-                /** @description Only changes the entity with this `ETag`, otherwise 412 */
-                "If-Match"?: components["parameters"]["IfMatch"];
-            };
-            path: {
-                /** @description Id of the user */
-                id: string;
-            };
+            query?: { /** @description An organization other than that of the API key; requires the scope `platform` */ organization_id?: string; };
+            header?: { /** @description Only changes the entity with this `ETag`, otherwise 412 */ "If-Match"?: components["parameters"]["IfMatch"]; };
+            path: { /** @description Id of the user */ id: string; };
         }>;
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["User"]; }; };
         };
     }>;
     updateUser: Operation<{
         parameters: Parameters<{
-            query?: {
-                /** @description An organization other than that of the API key; requires the scope `platform` */
-                organization_id?: string;
-            };
+            query?: { /** @description An organization other than that of the API key; requires the scope `platform` */ organization_id?: string; };
             header?: CommandHeader;
-            path: {
-                /** @description Id of the user */
-                id: string;
-            };
+            path: { /** @description Id of the user */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["UserUpdateInput"]; }; };
         responses: Refusals & {
-            /** @description Successful Response */
             200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["User"]; }; };
         };
     }>;
@@ -4822,6 +4061,14 @@ type CommandHeader = {
     "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
     /** @description Only changes the entity with this `ETag`, otherwise 412 */
     "If-Match"?: components["parameters"]["IfMatch"];
+};
+type PageQuery = {
+    /** @description `meta.next_cursor` of the page before; not together with `page` */
+    cursor?: string;
+    /** @description Number of the page */
+    page?: number;
+    /** @description Items on a page */
+    size?: number;
 };
 type ReadAnswerHeaders = {
     ETag: components["headers"]["ETag"];

@@ -6,7 +6,6 @@ export interface components {
     schemas: {
         /** @description A command has succeeded, and its events are durable */
         AckFrame: {
-            /** @constant */
             frame: "ack";
             id: string;
             /** @description Sequence of the channel after the command; null for a command without events */
@@ -14,7 +13,6 @@ export interface components {
         };
         /** @description All events up to `seq` have been sent; what follows is live */
         CaughtUpFrame: {
-            /** @constant */
             frame: "caught_up";
             seq: number;
         };
@@ -22,7 +20,6 @@ export interface components {
         CommandFrame: {
             /** @description Depends on the type */
             data?: unknown;
-            /** @constant */
             frame: "command";
             /** @description Correlates the response with the command. A UUID also identifies the command across connections, so it runs once even if it is sent again */
             id: string;
@@ -30,7 +27,6 @@ export interface components {
         };
         /** @description Text appended to the draft of an incomplete interaction */
         DeltaFrame: {
-            /** @constant */
             frame: "delta";
             /** @description `id` of the incomplete interaction */
             interaction_id: string;
@@ -41,7 +37,6 @@ export interface components {
         /** @description An ephemeral value: not stored in the channel, and may be lost */
         EphemeralFrame: {
             data: unknown;
-            /** @constant */
             frame: "ephemeral";
             /** @description A newer frame replaces an older one with the same key */
             key: string;
@@ -55,7 +50,6 @@ export interface components {
             code: string;
             /** @description A message; for invalid input a list of validation errors, as in REST */
             detail: string | components["schemas"]["FrameValidationError"][];
-            /** @constant */
             frame: "error";
             /** @description `id` of the command that failed */
             id?: string;
@@ -69,13 +63,9 @@ export interface components {
             /** @description In whose name; null if in its own */
             on_behalf_of: {
                 id: string;
-                /** @enum {string} */
                 type: "user" | "agent";
             } | null;
-            /**
-             * @description `system`: Parley itself, such as a worker
-             * @enum {string}
-             */
+            /** @description `system`: Parley itself, such as a worker */
             type: "user" | "service" | "system";
         };
         /** @description An event of the channel: durable, in order */
@@ -91,7 +81,6 @@ export interface components {
             changed?: string[];
             /** @description The resource after the event, in the representation of REST; null if the client did not opt in to it */
             data: unknown;
-            /** @constant */
             frame: "event";
             /** @description One more than that of the event before it */
             seq: number;
@@ -110,7 +99,6 @@ export interface components {
         /** @description The first frame of the server */
         HelloFrame: {
             channel_id: string;
-            /** @constant */
             frame: "hello";
             /** @description Sequence of the channel's newest event */
             head: number;
@@ -121,36 +109,30 @@ export interface components {
             /** @description Whose ticket opened the connection */
             principal: {
                 id: string;
-                /** @enum {string} */
                 type: "user" | "service" | "system";
             };
-            /** @constant */
             protocol: "parley.v1";
             /** @description Identifies this connection in logs and for support */
             session_id: string;
         };
         /** @description Asks for a `pong` */
         PingFrame: {
-            /** @constant */
             frame: "ping";
         };
         /** @description Answers a `ping` */
         PongFrame: {
-            /** @constant */
             frame: "pong";
         };
         /** @description The first frame of a client: the sequence to resume after */
         ResumeFrame: {
             /** @description Sequence of the last event received, however old (0: from the beginning). Default: only new events */
             after?: number;
-            /** @constant */
             frame: "resume";
             /** @description `nested`: interactions with a parent; `incomplete`: interactions in progress, with deltas of their text; `ephemeral`: typing indicators, updates of running tool calls, and moves of the own read marker */
             include?: ("ephemeral" | "nested" | "incomplete")[];
         };
         /** @description The complete draft of an incomplete interaction */
         SnapshotFrame: {
-            /** @constant */
             frame: "snapshot";
             /** @description `id` of the incomplete interaction */
             interaction_id: string;

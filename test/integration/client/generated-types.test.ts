@@ -37,7 +37,8 @@ import type * as Full from './full';
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 /** Without intersections: they are never identical to the object that they make. */
 type Flat<T> = { [K in keyof T]: T[K] };
-type Operation<T> = { [K in keyof T]: Flat<T[K]> };
+type Parts<T> = { [K in keyof T]: Flat<T[K]> };
+type Operation<T> = { [K in keyof T]: K extends 'parameters' ? Flat<Parts<T[K]>> : Flat<T[K]> };
 type Operations<T> = { [K in keyof T]: Operation<T[K]> };
 type Paths<T> = { [K in keyof T]: Operations<T[K]> };
 export const operations: Equal<Operations<Compact.operations>, Operations<Full.operations>> = true;

@@ -13,8 +13,6 @@ export interface Reply {
    * @throws SyntaxError when it is not JSON
    */
   json(): unknown;
-  /** Milliseconds from the call to the last byte. */
-  readonly tookMs: number;
 }
 
 export interface RequestOptions {
@@ -63,7 +61,6 @@ export class ApiClient {
   request(method: string, path: string, { body, headers, timeoutMs = 10_000 }: RequestOptions = {}): Promise<Reply> {
     const { hostname, port } = new URL(this.baseUrl);
     const payload = payloadOf(body);
-    const startedMs = performance.now();
     return new Promise((resolve, reject) => {
       let sent = false;
       const fail = (error: unknown): void => reject(new NoReplyError(error, sent));
@@ -93,7 +90,6 @@ export class ApiClient {
             headers: response.headers,
             text,
             json: () => JSON.parse(text) as unknown,
-            tookMs: performance.now() - startedMs,
           });
         });
       });

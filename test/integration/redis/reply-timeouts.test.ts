@@ -41,7 +41,8 @@ async function startDrip(target: URL) {
   };
 }
 
-describe('the time limit of Redis commands', () => {
+// Its proxy stands in front of a single server.
+describe.skipIf(process.env['PARLEY_TEST_REDIS'] === 'cluster')('the time limit of Redis commands', () => {
   let server: EmptyRedis;
   let drip: Awaited<ReturnType<typeof startDrip>>;
   let redis: RedisClient;

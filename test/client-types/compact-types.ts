@@ -62,7 +62,9 @@ export function compactTypes(declarations: readonly ts.Node[]): ts.Node[] {
       return withTypes(declaration, (operation) => types.operation(operation));
     return declaration;
   });
-  return [...compact, ...types.repeated()];
+  const all = [...compact, ...types.repeated()];
+  all.forEach(shortened);
+  return all;
 }
 
 class OperationTypes {
@@ -95,9 +97,8 @@ class OperationTypes {
   #parameters(parameters: ts.TypeLiteralNode): ts.TypeNode {
     const places = present(parameters).map((member) => {
       const type = literalOf(member);
-      if (type === undefined) return member;
-      if (type.members.length === 1) return withType(member, inOneLine(type));
-      return nameOf(member) === 'query' ? withType(member, this.#query(type)) : this.#named(member);
+      if (type === undefined || nameOf(member) !== 'query') return this.#named(member);
+      return withType(member, this.#query(type));
     });
     return generic('Parameters', places);
   }
@@ -183,14 +184,26 @@ function withTypes(
 }
 
 function inOneLine(type: ts.TypeLiteralNode): ts.TypeLiteralNode {
-  for (const member of propertiesOf(type)) {
-    const inner = literalOf(member);
+  for (const member of type.members) {
+    const inner = ts.isPropertySignature(member) ? literalOf(member) : undefined;
     if (inner) inOneLine(inner);
     const comments = ts.getSyntheticLeadingComments(member)?.map((one) => ({ ...one, hasTrailingNewLine: false }));
     if (comments) ts.setSyntheticLeadingComments(member, comments);
   }
   return ts.setEmitFlags(type, ts.EmitFlags.SingleLine);
 }
+
+/** Objects with one member are in one line, unless the member needs more. */
+function shortened(node: ts.Node): void {
+  ts.forEachChild(node, shortened);
+  if (!ts.isTypeLiteralNode(node) || node.members.length !== 1) return;
+  const [member] = node.members;
+  const comment = member && ts.getSyntheticLeadingComments(member)?.some(({ text }) => text.includes('\n'));
+  if (member && comment !== true && !textOf(typeOf(member)).includes('\n')) inOneLine(node);
+}
+
+const typeOf = (member: ts.TypeElement): ts.Node =>
+  ts.isPropertySignature(member) || ts.isIndexSignatureDeclaration(member) ? (member.type ?? member) : member;
 
 const printer = ts.createPrinter();
 const NO_SOURCE = ts.createSourceFile('none.ts', '', ts.ScriptTarget.Latest);

@@ -20,22 +20,10 @@ export interface paths {
         /** Change an agent: absent fields stay as they are, null gives a field its default */
         patch: operations["updateAgent"];
     }>;
-    "/api/v1/agents/{id}/activate": Path<{
-        /** Activate a deactivated agent */
-        post: operations["activateAgent"];
-    }>;
-    "/api/v1/agents/{id}/deactivate": Path<{
-        /** Deactivate an agent: it joins no channels and answers nothing until it is activated */
-        post: operations["deactivateAgent"];
-    }>;
-    "/api/v1/agents/{id}/events": Path<{
-        /** Follow the changes of an agent */
-        get: operations["streamAgentEvents"];
-    }>;
-    "/api/v1/agents/{id}/invocations/events": Path<{
-        /** Follow the invocations of an external agent, with a key of its own */
-        get: operations["streamAgentInvocations"];
-    }>;
+    "/api/v1/agents/{id}/activate": Path<{ /** Activate a deactivated agent */ post: operations["activateAgent"]; }>;
+    "/api/v1/agents/{id}/deactivate": Path<{ /** Deactivate an agent: it joins no channels and answers nothing until it is activated */ post: operations["deactivateAgent"]; }>;
+    "/api/v1/agents/{id}/events": Path<{ /** Follow the changes of an agent */ get: operations["streamAgentEvents"]; }>;
+    "/api/v1/agents/{id}/invocations/events": Path<{ /** Follow the invocations of an external agent, with a key of its own */ get: operations["streamAgentInvocations"]; }>;
     "/api/v1/agents/{id}/prompt": Path<{
         /**
          * Send a prompt to an agent, and wait for its reply
@@ -50,10 +38,7 @@ export interface paths {
          */
         post: operations["promptPublicAgent"];
     }>;
-    "/api/v1/agents/{id}/runs": Path<{
-        /** List the runs of an external agent, newest first, with a key of its own */
-        get: operations["listAgentRuns"];
-    }>;
+    "/api/v1/agents/{id}/runs": Path<{ /** List the runs of an external agent, newest first, with a key of its own */ get: operations["listAgentRuns"]; }>;
     "/api/v1/agents/{id}/stream_prompt": Path<{
         /**
          * Send a prompt to an agent, and stream its run as server-sent events
@@ -61,14 +46,8 @@ export interface paths {
          */
         post: operations["streamPrompt"];
     }>;
-    "/api/v1/agents/{id}/tools": Path<{
-        /** Ask the tool servers of an agent which tools it has, and which are left out */
-        get: operations["listAgentTools"];
-    }>;
-    "/api/v1/agents/{id}/webhook": Path<{
-        /** Set the webhook of an external agent, with a new secret, or remove it */
-        post: operations["setAgentWebhook"];
-    }>;
+    "/api/v1/agents/{id}/tools": Path<{ /** Ask the tool servers of an agent which tools it has, and which are left out */ get: operations["listAgentTools"]; }>;
+    "/api/v1/agents/{id}/webhook": Path<{ /** Set the webhook of an external agent, with a new secret, or remove it */ post: operations["setAgentWebhook"]; }>;
     "/api/v1/channels": Path<{
         /** List channels, newest first */
         get: operations["listChannels"];
@@ -101,20 +80,14 @@ export interface paths {
         /** Post an interaction, complete or to be completed later */
         post: operations["postInteraction"];
     }>;
-    "/api/v1/channels/{id}/invocations": Path<{
-        /** List which agents were asked to answer which messages of a channel, and why; newest first */
-        get: operations["listInvocations"];
-    }>;
+    "/api/v1/channels/{id}/invocations": Path<{ /** List which agents were asked to answer which messages of a channel, and why; newest first */ get: operations["listInvocations"]; }>;
     "/api/v1/channels/{id}/participants": Path<{
         /** List the participants of a channel, with the ids of their records */
         get: operations["listChannelParticipants"];
         /** Add a participant, with the details it has now; has no effect if the user or agent already participates */
         post: operations["addChannelParticipant"];
     }>;
-    "/api/v1/channels/{id}/participants/{participant_id}": Path<{
-        /** Remove a participant */
-        delete: operations["removeChannelParticipant"];
-    }>;
+    "/api/v1/channels/{id}/participants/{participant_id}": Path<{ /** Remove a participant */ delete: operations["removeChannelParticipant"]; }>;
     "/api/v1/channels/{id}/read_marker": Path<{
         /** Read how far a participant has read in a channel, and the number of messages after that */
         get: operations["getReadMarker"];
@@ -124,10 +97,7 @@ export interface paths {
          */
         put: operations["moveReadMarker"];
     }>;
-    "/api/v1/channels/{id}/read_markers": Path<{
-        /** List how far each user that takes part in a channel has read */
-        get: operations["listReadMarkers"];
-    }>;
+    "/api/v1/channels/{id}/read_markers": Path<{ /** List how far each user that takes part in a channel has read */ get: operations["listReadMarkers"]; }>;
     "/api/v1/channels/{id}/websocket_ticket": Path<{
         /**
          * Create a ticket for opening a websocket on a channel within one minute
@@ -135,10 +105,7 @@ export interface paths {
          */
         post: operations["createWebsocketTicket"];
     }>;
-    "/api/v1/channels/{id}/websocket_tickets": Path<{
-        /** Alias of `createWebsocketTicket` */
-        post: operations["createWebsocketTicketAlias"];
-    }>;
+    "/api/v1/channels/{id}/websocket_tickets": Path<{ /** Alias of `createWebsocketTicket` */ post: operations["createWebsocketTicketAlias"]; }>;
     "/api/v1/crawls": Path<{
         /** List crawls, newest first */
         get: operations["listCrawls"];
@@ -151,18 +118,9 @@ export interface paths {
         /** Deactivate a crawl permanently: a scan under way is cancelled, and documents stay */
         delete: operations["deactivateCrawl"];
     }>;
-    "/api/v1/crawls/{id}/cancel": Path<{
-        /** Cancel the scan under way; its pages stay */
-        post: operations["cancelCrawl"];
-    }>;
-    "/api/v1/crawls/{id}/events": Path<{
-        /** Follow a crawl: its events as server-sent events, until the scan has ended */
-        get: operations["streamCrawlEvents"];
-    }>;
-    "/api/v1/crawls/{id}/rescan": Path<{
-        /** Crawl again: documents change where pages have changed, and are deleted where pages are gone */
-        post: operations["rescanCrawl"];
-    }>;
+    "/api/v1/crawls/{id}/cancel": Path<{ /** Cancel the scan under way; its pages stay */ post: operations["cancelCrawl"]; }>;
+    "/api/v1/crawls/{id}/events": Path<{ /** Follow a crawl: its events as server-sent events, until the scan has ended */ get: operations["streamCrawlEvents"]; }>;
+    "/api/v1/crawls/{id}/rescan": Path<{ /** Crawl again: documents change where pages have changed, and are deleted where pages are gone */ post: operations["rescanCrawl"]; }>;
     "/api/v1/documents": Path<{
         /** List documents, newest first */
         get: operations["listDocuments"];
@@ -213,14 +171,8 @@ export interface paths {
          */
         patch: operations["editInteraction"];
     }>;
-    "/api/v1/interactions/{interaction_id}/complete": Path<{
-        /** Complete an incomplete interaction */
-        post: operations["completeInteraction"];
-    }>;
-    "/api/v1/interactions/{interaction_id}/content": Path<{
-        /** Add content to an incomplete interaction */
-        post: operations["appendInteractionContent"];
-    }>;
+    "/api/v1/interactions/{interaction_id}/complete": Path<{ /** Complete an incomplete interaction */ post: operations["completeInteraction"]; }>;
+    "/api/v1/interactions/{interaction_id}/content": Path<{ /** Add content to an incomplete interaction */ post: operations["appendInteractionContent"]; }>;
     "/api/v1/interactions/{interaction_id}/deltas": Path<{
         /**
          * Append to the draft of an incomplete interaction, or replace it
@@ -228,14 +180,8 @@ export interface paths {
          */
         post: operations["writeInteractionDelta"];
     }>;
-    "/api/v1/interactions/{interaction_id}/fail": Path<{
-        /** Fail an incomplete interaction */
-        post: operations["failInteraction"];
-    }>;
-    "/api/v1/interactions/{interaction_id}/mention_invite_prompt/dismiss": Path<{
-        /** Dismiss the mention-invite prompt of a message that the calling user sent */
-        post: operations["dismissMentionInvitePrompt"];
-    }>;
+    "/api/v1/interactions/{interaction_id}/fail": Path<{ /** Fail an incomplete interaction */ post: operations["failInteraction"]; }>;
+    "/api/v1/interactions/{interaction_id}/mention_invite_prompt/dismiss": Path<{ /** Dismiss the mention-invite prompt of a message that the calling user sent */ post: operations["dismissMentionInvitePrompt"]; }>;
     "/api/v1/interactions/{interaction_id}/pin": Path<{
         /** Pin an interaction to its channel */
         put: operations["pinInteraction"];
@@ -248,10 +194,7 @@ export interface paths {
         /** Remove a reaction of the calling user or of an agent */
         delete: operations["removeReaction"];
     }>;
-    "/api/v1/interactions/{interaction_id}/read_receipts": Path<{
-        /** Record that an agent has read a user's message; repetitions have no effect */
-        post: operations["recordReadReceipt"];
-    }>;
+    "/api/v1/interactions/{interaction_id}/read_receipts": Path<{ /** Record that an agent has read a user's message; repetitions have no effect */ post: operations["recordReadReceipt"]; }>;
     "/api/v1/interactions/search": Path<{
         /**
          * Search the messages of the channels that the caller may read
@@ -268,10 +211,7 @@ export interface paths {
          */
         post: operations["createKey"];
     }>;
-    "/api/v1/keys/{id}": Path<{
-        /** Read an API key, without its secret */
-        get: operations["getKey"];
-    }>;
+    "/api/v1/keys/{id}": Path<{ /** Read an API key, without its secret */ get: operations["getKey"]; }>;
     "/api/v1/keys/{id}/revoke": Path<{
         /**
          * Revoke an API key permanently; it stops working immediately
@@ -333,14 +273,8 @@ export interface paths {
         /** Delete a media item: the addresses of its files answer 404 from then on */
         delete: operations["deleteMedia"];
     }>;
-    "/api/v1/media/deletions/{id}": Path<{
-        /** Read who deleted a media item, when, and the SHA-256 of its file */
-        get: operations["getMediaDeletion"];
-    }>;
-    "/api/v1/media/files/{token}": Path<{
-        /** Read a file by its signed address, which expires; with ranges */
-        get: operations["getMediaFile"];
-    }>;
+    "/api/v1/media/deletions/{id}": Path<{ /** Read who deleted a media item, when, and the SHA-256 of its file */ get: operations["getMediaDeletion"]; }>;
+    "/api/v1/media/files/{token}": Path<{ /** Read a file by its signed address, which expires; with ranges */ get: operations["getMediaFile"]; }>;
     "/api/v1/media/uploads": Path<{
         /**
          * Create a media item from a file, or begin a resumable upload
@@ -377,30 +311,12 @@ export interface paths {
         /** Research a question in a knowledge graph, and write a report on it */
         post: operations["createReport"];
     }>;
-    "/api/v1/reports/{id}": Path<{
-        /** Read a report */
-        get: operations["getReport"];
-    }>;
-    "/api/v1/reports/{id}/cancel": Path<{
-        /** Cancel a report that is not written yet */
-        post: operations["cancelReport"];
-    }>;
-    "/api/v1/reports/{id}/events": Path<{
-        /** Follow the research of a report */
-        get: operations["streamReportEvents"];
-    }>;
-    "/api/v1/runs/{id}": Path<{
-        /** Read a run of an agent, with its steps */
-        get: operations["getRun"];
-    }>;
-    "/api/v1/runs/{id}/cancel": Path<{
-        /** Cancel a run; the text that was written so far is kept */
-        post: operations["cancelRun"];
-    }>;
-    "/api/v1/runs/{id}/conversation": Path<{
-        /** Read what an external agent is to answer */
-        get: operations["getRunConversation"];
-    }>;
+    "/api/v1/reports/{id}": Path<{ /** Read a report */ get: operations["getReport"]; }>;
+    "/api/v1/reports/{id}/cancel": Path<{ /** Cancel a report that is not written yet */ post: operations["cancelReport"]; }>;
+    "/api/v1/reports/{id}/events": Path<{ /** Follow the research of a report */ get: operations["streamReportEvents"]; }>;
+    "/api/v1/runs/{id}": Path<{ /** Read a run of an agent, with its steps */ get: operations["getRun"]; }>;
+    "/api/v1/runs/{id}/cancel": Path<{ /** Cancel a run; the text that was written so far is kept */ post: operations["cancelRun"]; }>;
+    "/api/v1/runs/{id}/conversation": Path<{ /** Read what an external agent is to answer */ get: operations["getRunConversation"]; }>;
     "/api/v1/runs/{id}/deltas": Path<{
         /**
          * Append to the draft of the answer of a run, or replace it
@@ -408,10 +324,7 @@ export interface paths {
          */
         post: operations["writeRunDelta"];
     }>;
-    "/api/v1/runs/{id}/failure": Path<{
-        /** Fail a run; its draft is kept as the response. Repeating it has no effect */
-        post: operations["failRun"];
-    }>;
+    "/api/v1/runs/{id}/failure": Path<{ /** Fail a run; its draft is kept as the response. Repeating it has no effect */ post: operations["failRun"]; }>;
     "/api/v1/runs/{id}/interactions": Path<{
         /**
          * Show a tool call, its updates and its result, a payment request or other content below the message
@@ -419,10 +332,7 @@ export interface paths {
          */
         post: operations["postRunInteraction"];
     }>;
-    "/api/v1/runs/{id}/response": Path<{
-        /** Answer a run; the response replaces its draft. Repeating it has no effect */
-        post: operations["answerRun"];
-    }>;
+    "/api/v1/runs/{id}/response": Path<{ /** Answer a run; the response replaces its draft. Repeating it has no effect */ post: operations["answerRun"]; }>;
     "/api/v1/token-issuers": Path<{
         /** List token issuers, newest first */
         get: operations["listTokenIssuers"];
@@ -487,9 +397,7 @@ export interface components {
             logic_model_temperature: number;
             mcp_servers: components["schemas"]["McpServer"][];
             /** @default {} */
-            meta_data: {
-                [key: string]: unknown;
-            };
+            meta_data: { [key: string]: unknown; };
             model_name: string | null;
             /** Format: date-time */
             modified: string;
@@ -535,9 +443,7 @@ export interface components {
             logic_model_temperature?: number | null;
             /** @description Servers whose tools the agent may use, by the Model Context Protocol. Replaces all of them */
             mcp_servers?: components["schemas"]["McpServerAddInput"][] | null;
-            meta_data?: {
-                [key: string]: unknown;
-            } | null;
+            meta_data?: { [key: string]: unknown; } | null;
             model_name?: string | null;
             /** @description Name of the agent */
             name: string;
@@ -640,9 +546,7 @@ export interface components {
             /** @description The name by which the model calls it */
             offered_as: string;
         };
-        AgentTools: {
-            tool_servers: components["schemas"]["AgentToolServer"][];
-        };
+        AgentTools: { tool_servers: components["schemas"]["AgentToolServer"][]; };
         AgentToolServer: {
             /** @description Tools that the agent does not have; the name may be unknown */
             left_out: components["schemas"]["LeftOutTool"][];
@@ -676,9 +580,7 @@ export interface components {
             logic_model_temperature?: number | null;
             /** @description Servers whose tools the agent may use, by the Model Context Protocol. Replaces all of them */
             mcp_servers?: components["schemas"]["McpServerAddInput"][] | null;
-            meta_data?: {
-                [key: string]: unknown;
-            } | null;
+            meta_data?: { [key: string]: unknown; } | null;
             model_name?: string | null;
             /** @description Name of the agent */
             name?: string;
@@ -700,10 +602,7 @@ export interface components {
             url: string | null;
         };
         /** @example {"url":"https://agents.example.org/parley"} */
-        AgentWebhookChangeInput: {
-            /** @description Gets the invocations of the agent; null removes the webhook */
-            url: string | null;
-        };
+        AgentWebhookChangeInput: { /** @description Gets the invocations of the agent; null removes the webhook */ url: string | null; };
         ApiKey: {
             access: components["schemas"]["KeyAccess"];
             /** Format: date-time */
@@ -818,9 +717,7 @@ export interface components {
             logic_model_temperature: number;
             mcp_servers: components["schemas"]["McpServer"][];
             /** @default {} */
-            meta_data: {
-                [key: string]: unknown;
-            };
+            meta_data: { [key: string]: unknown; };
             model_name: string | null;
             /** Format: date-time */
             modified: string;
@@ -852,9 +749,7 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             id: string;
-            meta_data: {
-                [key: string]: unknown;
-            } | null;
+            meta_data: { [key: string]: unknown; } | null;
             /** Format: date-time */
             modified: string;
             name: string;
@@ -877,9 +772,7 @@ export interface components {
             agent_invocation_behavior?: components["schemas"]["AgentInvocationBehavior"] | null;
             /** @description Default: `thread` with a `parent_channel_id`, otherwise `chat` */
             channel_type?: components["schemas"]["ChannelType"];
-            meta_data?: {
-                [key: string]: unknown;
-            } | null;
+            meta_data?: { [key: string]: unknown; } | null;
             /** @description Channel name */
             name: string;
             origin_message_id?: string | null;
@@ -911,9 +804,7 @@ export interface components {
         /** @example {"name":"Order 4711, delivered"} */
         ChannelUpdateInput: {
             agent_invocation_behavior?: components["schemas"]["AgentInvocationBehavior"] | null;
-            meta_data?: {
-                [key: string]: unknown;
-            } | null;
+            meta_data?: { [key: string]: unknown; } | null;
             /** @description Channel name */
             name?: string;
             /** @description What a message of a user does to runs that answer earlier ones: with `queue`, and null, it is answered after them; `restart` cancels them */
@@ -935,9 +826,7 @@ export interface components {
             description: string | null;
             funds: components["schemas"]["Funds"];
             /** @default null */
-            metadata: {
-                [key: string]: unknown;
-            } | null;
+            metadata: { [key: string]: unknown; } | null;
             recipient: string;
             /** @default null */
             reference: string | null;
@@ -949,9 +838,7 @@ export interface components {
             description?: string | null;
             funds: components["schemas"]["FundsInput"];
             /** @default null */
-            metadata?: {
-                [key: string]: unknown;
-            } | null;
+            metadata?: { [key: string]: unknown; } | null;
             recipient: string;
             /** @default null */
             reference?: string | null;
@@ -985,13 +872,9 @@ export interface components {
                 /** @description `all_pages`, `max_pages` (also after three requests for each of them), `max_bytes` or `max_time` */
                 ended_by: string | null;
                 /** @description Pages that could not be read, by reason */
-                failures: {
-                    [key: string]: number;
-                };
+                failures: { [key: string]: number; };
                 /** @description Pages that were not learnt, by reason, such as `no_text` */
-                left_out: {
-                    [key: string]: number;
-                };
+                left_out: { [key: string]: number; };
                 /** @description Pages that were requested */
                 pages: number;
                 /** @description URLs that were discovered and not visited */
@@ -1087,9 +970,7 @@ export interface components {
         CustomContent: {
             /** @default null */
             alt_text: string | null;
-            data: {
-                [key: string]: unknown;
-            };
+            data: { [key: string]: unknown; };
             name: string;
             type: "custom_content";
             version: string;
@@ -1097,9 +978,7 @@ export interface components {
         CustomContentInput: {
             /** @default null */
             alt_text?: string | null;
-            data: {
-                [key: string]: unknown;
-            };
+            data: { [key: string]: unknown; };
             name: string;
             type: "custom_content";
             version: string;
@@ -1113,9 +992,7 @@ export interface components {
             /** Format: date-time */
             created: string;
             /** @description The object that the document was created with as `data` */
-            data: {
-                [key: string]: unknown;
-            } | null;
+            data: { [key: string]: unknown; } | null;
             external_id: string | null;
             id: string;
             /**
@@ -1138,9 +1015,7 @@ export interface components {
         DocumentCreateInput: {
             /** @description Default: `text/plain`, or `application/json` for `data` */
             content_type?: ("text/plain" | "text/markdown" | "text/html" | "application/json" | "application/pdf") | null;
-            data?: {
-                [key: string]: unknown;
-            } | null;
+            data?: { [key: string]: unknown; } | null;
             external_id?: string | null;
             /** @description Id of the knowledge graph that learns from the document */
             knowledge_graph: string;
@@ -1165,15 +1040,11 @@ export interface components {
             request_id?: string;
         };
         ExternalAgentParticipant: {
-            agent_metadata: {
-                [key: string]: string;
-            } | null;
+            agent_metadata: { [key: string]: string; } | null;
             type: "external_agent";
         };
         ExternalAgentParticipantAddInput: {
-            agent_metadata?: {
-                [key: string]: string;
-            } | null;
+            agent_metadata?: { [key: string]: string; } | null;
             type: "external_agent";
         };
         FoundInteraction: {
@@ -1213,9 +1084,7 @@ export interface components {
             is_match: boolean;
             text: string;
         };
-        HTTPValidationError: {
-            detail?: components["schemas"]["ValidationError"][];
-        };
+        HTTPValidationError: { detail?: components["schemas"]["ValidationError"][]; };
         Interaction: {
             agent_read_receipts: components["schemas"]["AgentReadReceipt"][] | null;
             channel_id: string;
@@ -1240,9 +1109,7 @@ export interface components {
             invocation_config: components["schemas"]["InvocationConfig"] | null;
             /** @default false */
             mention_invite_prompt_dismissed: boolean;
-            metadata: {
-                [key: string]: unknown;
-            } | null;
+            metadata: { [key: string]: unknown; } | null;
             /** @description Present on request: all descendants, ordered by sequence. Null in each of them */
             nested_interactions?: components["schemas"]["Interaction"][] | null;
             organization_application: string | null;
@@ -1257,9 +1124,7 @@ export interface components {
         InteractionAgent: {
             agent_id: string;
             /** @default null */
-            agent_metadata: {
-                [key: string]: string;
-            } | null;
+            agent_metadata: { [key: string]: string; } | null;
             /** @default null */
             forwarded_for_agent: {
                 agent_address: string;
@@ -1274,9 +1139,7 @@ export interface components {
         InteractionAgentInput: {
             agent_id: string;
             /** @default null */
-            agent_metadata?: {
-                [key: string]: string;
-            } | null;
+            agent_metadata?: { [key: string]: string; } | null;
             /** @default null */
             forwarded_for_agent?: {
                 agent_address: string;
@@ -1297,15 +1160,10 @@ export interface components {
             user_id: string;
         };
         /** @example {"content":[{"type":"text","text":"It arrives tomorrow."}]} */
-        InteractionCompletionInput: {
-            /** @description Replaces the content */
-            content?: components["schemas"]["InteractionContentInput"][] | null;
-        };
+        InteractionCompletionInput: { /** @description Replaces the content */ content?: components["schemas"]["InteractionContentInput"][] | null; };
         InteractionContent: components["schemas"]["TextContent"] | components["schemas"]["AudioTagContent"] | components["schemas"]["MediaContent"] | components["schemas"]["CustomContent"] | components["schemas"]["ToolCallContent"] | components["schemas"]["ToolCallResultContent"] | components["schemas"]["ToolCallUpdateContent"] | components["schemas"]["RequestPaymentContent"] | components["schemas"]["CommitPaymentContent"] | components["schemas"]["RejectPaymentContent"] | components["schemas"]["CompletePaymentContent"] | components["schemas"]["CancelPaymentContent"];
         /** @example {"content":[{"type":"text","text":"It has left the warehouse."}]} */
-        InteractionContentAppendInput: {
-            content: components["schemas"]["InteractionContentInput"][];
-        };
+        InteractionContentAppendInput: { content: components["schemas"]["InteractionContentInput"][]; };
         InteractionContentInput: components["schemas"]["TextContentInput"] | components["schemas"]["AudioTagContentInput"] | components["schemas"]["MediaContentInput"] | components["schemas"]["CustomContentInput"] | components["schemas"]["ToolCallContentInput"] | components["schemas"]["ToolCallResultContentInput"] | components["schemas"]["ToolCallUpdateContentInput"] | components["schemas"]["RequestPaymentContentInput"] | components["schemas"]["CommitPaymentContentInput"] | components["schemas"]["RejectPaymentContentInput"] | components["schemas"]["CompletePaymentContentInput"] | components["schemas"]["CancelPaymentContentInput"];
         /** @example {"offset":0,"text":"It arrives"} */
         InteractionDeltaInput: {
@@ -1320,29 +1178,19 @@ export interface components {
             length: number;
         };
         /** @example {"content":[{"type":"text","text":"Where is my order 4711?"}]} */
-        InteractionEditInput: {
-            /** @description Replaces the content */
-            content: components["schemas"]["InteractionContentInput"][];
-        };
+        InteractionEditInput: { /** @description Replaces the content */ content: components["schemas"]["InteractionContentInput"][]; };
         InteractionExternalAgent: {
             /** @default null */
-            agent_metadata: {
-                [key: string]: string;
-            } | null;
+            agent_metadata: { [key: string]: string; } | null;
             type: "external_agent";
         };
         InteractionExternalAgentInput: {
             /** @default null */
-            agent_metadata?: {
-                [key: string]: string;
-            } | null;
+            agent_metadata?: { [key: string]: string; } | null;
             type: "external_agent";
         };
         /** @example {"reason":"The model does not answer"} */
-        InteractionFailureInput: {
-            /** @default */
-            reason?: string;
-        };
+        InteractionFailureInput: { /** @default */ reason?: string; };
         InteractionMaybeUser: {
             email: string;
             type: "maybe_user";
@@ -1354,16 +1202,12 @@ export interface components {
         InteractionNonAuthenticatedUser: {
             type: "non_authenticated_user";
             /** @default null */
-            user_metadata: {
-                [key: string]: string;
-            } | null;
+            user_metadata: { [key: string]: string; } | null;
         };
         InteractionNonAuthenticatedUserInput: {
             type: "non_authenticated_user";
             /** @default null */
-            user_metadata?: {
-                [key: string]: string;
-            } | null;
+            user_metadata?: { [key: string]: string; } | null;
         };
         InteractionPage: {
             items: components["schemas"]["Interaction"][];
@@ -1391,20 +1235,14 @@ export interface components {
             content_role?: components["schemas"]["ContentRole"];
             interaction_id?: string | null;
             invocation_config?: components["schemas"]["InvocationConfigInput"] | null;
-            metadata?: {
-                [key: string]: unknown;
-            } | null;
+            metadata?: { [key: string]: unknown; } | null;
             parent_span_id?: string | null;
             /** @description The sender. Default: the caller, where a service is an `external_agent`. Another user or `system`, and with a user's key also an agent, requires the scope `impersonate` */
             participant?: components["schemas"]["InteractionParticipantInput"];
             span_id?: string | null;
         };
-        InteractionSystem: {
-            type: "system";
-        };
-        InteractionSystemInput: {
-            type: "system";
-        };
+        InteractionSystem: { type: "system"; };
+        InteractionSystemInput: { type: "system"; };
         Invocation: {
             agent_id: string;
             /** Format: date-time */
@@ -1545,9 +1383,7 @@ export interface components {
             items: components["schemas"]["Invocation"][];
             meta: components["schemas"]["PageMeta"];
         };
-        JsonWebKeyInput: {
-            [key: string]: unknown;
-        };
+        JsonWebKeyInput: { [key: string]: unknown; };
         KeyAccess: "organization" | "participation";
         KeyScope: "read" | "write" | "impersonate" | "agent" | "admin" | "platform";
         KnowledgeEdge: {
@@ -1575,9 +1411,7 @@ export interface components {
             valid_at?: string | null;
         };
         /** @example {"invalid_at":"2026-01-31T12:00:00Z"} */
-        KnowledgeEdgeEndInput: {
-            invalid_at?: string | null;
-        };
+        KnowledgeEdgeEndInput: { invalid_at?: string | null; };
         KnowledgeFacts: {
             edges: components["schemas"]["KnowledgeEdge"][];
             nodes: components["schemas"]["KnowledgeNode"][];
@@ -1821,15 +1655,11 @@ export interface components {
         MentionIdentifierType: "handle" | "address" | "uuid";
         NonAuthenticatedUserParticipant: {
             type: "non_authenticated_user";
-            user_metadata: {
-                [key: string]: string;
-            } | null;
+            user_metadata: { [key: string]: string; } | null;
         };
         NonAuthenticatedUserParticipantAddInput: {
             type: "non_authenticated_user";
-            user_metadata?: {
-                [key: string]: string;
-            } | null;
+            user_metadata?: { [key: string]: string; } | null;
         };
         Organization: {
             application: components["schemas"]["OrganizationApplication"] | null;
@@ -1911,9 +1741,7 @@ export interface components {
             image_url: string;
             location: components["schemas"]["Point"] | null;
             /** @default {} */
-            metadata: {
-                [key: string]: unknown;
-            };
+            metadata: { [key: string]: unknown; };
             name: string;
             postal_code: string;
             provider_type: string;
@@ -1941,9 +1769,7 @@ export interface components {
                 type?: string;
             } | null;
             /** @default {} */
-            metadata?: {
-                [key: string]: unknown;
-            };
+            metadata?: { [key: string]: unknown; };
             name: string;
             postal_code: string;
             provider_type: string;
@@ -1952,10 +1778,7 @@ export interface components {
             /** @default */
             url?: string;
         };
-        PostedByRun: {
-            /** @description As the channel shows it; null for the answer to another agent, which the channel does not show */
-            interaction: components["schemas"]["Interaction"] | null;
-        };
+        PostedByRun: { /** @description As the channel shows it; null for the answer to another agent, which the channel does not show */ interaction: components["schemas"]["Interaction"] | null; };
         PrincipalType: "user" | "service";
         PrivateMentionOutcome: "private_friend_request" | "private_already_requested";
         PrivateMentionRequest: {
@@ -2051,9 +1874,7 @@ export interface components {
             unread_count: number;
             user_id: string;
         };
-        ReadMarkerList: {
-            items: components["schemas"]["ParticipantReadMarker"][];
-        };
+        ReadMarkerList: { items: components["schemas"]["ParticipantReadMarker"][]; };
         /** @example {"sequence":42} */
         ReadMarkerMoveInput: {
             /** @description Of the last event of the channel that the user has seen, such as `sequence` of an interaction */
@@ -2061,10 +1882,7 @@ export interface components {
             user_id?: string | null;
         };
         /** @example {"agent_id":"01a1ff85-0000-7000-8000-000000000000"} */
-        ReadReceiptRecordInput: {
-            /** @description The agent that has read the message */
-            agent_id: string;
-        };
+        ReadReceiptRecordInput: { /** @description The agent that has read the message */ agent_id: string; };
         ReasoningEffort: "low" | "medium" | "high";
         RejectPaymentContent: {
             /** @default null */
@@ -2128,9 +1946,7 @@ export interface components {
             /** @default null */
             description: string | null;
             /** @default null */
-            metadata: {
-                [key: string]: unknown;
-            } | null;
+            metadata: { [key: string]: unknown; } | null;
             recipient: string;
             /** @default null */
             reference: string | null;
@@ -2142,9 +1958,7 @@ export interface components {
             /** @default null */
             description?: string | null;
             /** @default null */
-            metadata?: {
-                [key: string]: unknown;
-            } | null;
+            metadata?: { [key: string]: unknown; } | null;
             recipient: string;
             /** @default null */
             reference?: string | null;
@@ -2207,15 +2021,9 @@ export interface components {
             /** @description Markdown */
             text: string;
         };
-        RunDraft: {
-            /** @description Of the draft */
-            length: number;
-        };
+        RunDraft: { /** @description Of the draft */ length: number; };
         /** @example {"message":"The model does not answer"} */
-        RunFailureInput: {
-            /** @description Users read it: a sentence without a full stop */
-            message: string;
-        };
+        RunFailureInput: { /** @description Users read it: a sentence without a full stop */ message: string; };
         RunPage: {
             items: components["schemas"]["Run"][];
             meta: components["schemas"]["PageMeta"];
@@ -2226,15 +2034,10 @@ export interface components {
             content: components["schemas"]["InteractionContentInput"][];
             /** @description Of content that is not of a tool. Default: `agent_response` */
             content_role?: "agent_response" | "agent_reasoning";
-            metadata?: {
-                [key: string]: unknown;
-            } | null;
+            metadata?: { [key: string]: unknown; } | null;
         };
         /** @example {"text":"It arrives tomorrow."} */
-        RunResponseInput: {
-            /** @description Markdown */
-            text: string;
-        };
+        RunResponseInput: { /** @description Markdown */ text: string; };
         RunStatus: "queued" | "running" | "completed" | "failed" | "cancelled";
         RunStep: {
             /** @description In the currency of the configured prices; null without them */
@@ -2303,9 +2106,7 @@ export interface components {
             issuer: string;
             jwks_url: string | null;
             /** @description The registered public keys, as JWKs */
-            keys: {
-                [key: string]: string;
-            }[];
+            keys: { [key: string]: string; }[];
             /** Format: date-time */
             modified: string;
             name: string;
@@ -2364,9 +2165,7 @@ export interface components {
         ToolCallContent: {
             /** @default null */
             display_text: string | null;
-            tool_args: {
-                [key: string]: unknown;
-            };
+            tool_args: { [key: string]: unknown; };
             /** @default null */
             tool_call_id: string | null;
             tool_name: string;
@@ -2375,9 +2174,7 @@ export interface components {
         ToolCallContentInput: {
             /** @default null */
             display_text?: string | null;
-            tool_args: {
-                [key: string]: unknown;
-            };
+            tool_args: { [key: string]: unknown; };
             /** @default null */
             tool_call_id?: string | null;
             tool_name: string;
@@ -2391,9 +2188,7 @@ export interface components {
             /** @default null */
             tool_call_id: string | null;
             tool_name: string;
-            tool_result: {
-                [key: string]: unknown;
-            };
+            tool_result: { [key: string]: unknown; };
             type: "tool_call_result";
         };
         ToolCallResultContentInput: {
@@ -2404,9 +2199,7 @@ export interface components {
             /** @default null */
             tool_call_id?: string | null;
             tool_name: string;
-            tool_result: {
-                [key: string]: unknown;
-            };
+            tool_result: { [key: string]: unknown; };
             type: "tool_call_result";
         };
         ToolCallResultStatus: "success" | "failure" | "rate_limited" | "action_required";
@@ -2501,83 +2294,48 @@ export interface components {
             value: string;
         };
         /** @example {} */
-        WebsocketTicketRequestInput: {
-            /** @description What the ticket is limited to, such as `read` alone. Default: all that the caller may do */
-            scopes?: ("read" | "write" | "upload")[];
-        } | null;
+        WebsocketTicketRequestInput: { /** @description What the ticket is limited to, such as `read` alone. Default: all that the caller may do */ scopes?: ("read" | "write" | "upload")[]; } | null;
     };
     responses: {
         /** @description The request cannot be read, or its head is ambiguous */
         BadRequest: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
+            headers: { [name: string]: unknown; };
+            content: { "application/json": components["schemas"]["Error"]; };
         };
         /** @description A conflict with another request */
         Conflict: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
+            headers: { [name: string]: unknown; };
+            content: { "application/json": components["schemas"]["Error"]; };
         };
         /** @description The body is too large */
         ContentTooLarge: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
+            headers: { [name: string]: unknown; };
+            content: { "application/json": components["schemas"]["Error"]; };
         };
         /** @description The API key lacks the scope */
         Forbidden: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
+            headers: { [name: string]: unknown; };
+            content: { "application/json": components["schemas"]["Error"]; };
         };
         /** @description `Accept` does not allow `text/event-stream` */
         NotAcceptable: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
+            headers: { [name: string]: unknown; };
+            content: { "application/json": components["schemas"]["Error"]; };
         };
         /** @description Absent, or another organization's */
         NotFound: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
+            headers: { [name: string]: unknown; };
+            content: { "application/json": components["schemas"]["Error"]; };
         };
         /** @description `If-Match` does not match */
         PreconditionFailed: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
+            headers: { [name: string]: unknown; };
+            content: { "application/json": components["schemas"]["Error"]; };
         };
         /** @description The headers are too large */
         RequestHeaderFieldsTooLarge: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
+            headers: { [name: string]: unknown; };
+            content: { "application/json": components["schemas"]["Error"]; };
         };
         /** @description A store is unavailable, or not caught up */
         ServiceUnavailable: {
@@ -2585,9 +2343,7 @@ export interface components {
                 "Retry-After"?: string;
                 [name: string]: unknown;
             };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
+            content: { "application/json": components["schemas"]["Error"]; };
         };
         /** @description Too many requests */
         TooManyRequests: {
@@ -2595,9 +2351,7 @@ export interface components {
                 "Retry-After"?: string;
                 [name: string]: unknown;
             };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
+            content: { "application/json": components["schemas"]["Error"]; };
         };
         /** @description No valid API key */
         Unauthorized: {
@@ -2605,27 +2359,17 @@ export interface components {
                 "WWW-Authenticate"?: string;
                 [name: string]: unknown;
             };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
+            content: { "application/json": components["schemas"]["Error"]; };
         };
         /** @description Validation Error */
         UnprocessableContent: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["HTTPValidationError"];
-            };
+            headers: { [name: string]: unknown; };
+            content: { "application/json": components["schemas"]["HTTPValidationError"]; };
         };
         /** @description The body is not plain JSON in UTF-8 */
         UnsupportedMediaType: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
+            headers: { [name: string]: unknown; };
+            content: { "application/json": components["schemas"]["Error"]; };
         };
     };
     parameters: {
@@ -2668,18 +2412,12 @@ export interface operations {
             };
             header?: ReadHeader;
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["AgentPage"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["AgentPage"]; }; }; };
     }>;
     createAgent: Operation<{
-        parameters: Parameters<{
-            header?: CommandHeader;
-        }>;
+        parameters: Parameters<{ header?: CommandHeader; }>;
         requestBody: { content: { "application/json": components["schemas"]["AgentCreateInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["ChangedAgent"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["ChangedAgent"]; }; }; };
     }>;
     getAgent: Operation<{
         parameters: Parameters<{
@@ -2687,9 +2425,7 @@ export interface operations {
             header?: ReadHeader;
             path: { /** @description Id of the agent */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Agent"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Agent"]; }; }; };
     }>;
     updateAgent: Operation<{
         parameters: Parameters<{
@@ -2697,27 +2433,21 @@ export interface operations {
             path: { /** @description Id of the agent */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["AgentUpdateInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["ChangedAgent"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["ChangedAgent"]; }; }; };
     }>;
     activateAgent: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
             path: { /** @description Id of the agent */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Agent"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Agent"]; }; }; };
     }>;
     deactivateAgent: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
             path: { /** @description Id of the agent */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Agent"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Agent"]; }; }; };
     }>;
     streamAgentEvents: Operation<{
         parameters: Parameters<{
@@ -2788,9 +2518,7 @@ export interface operations {
         };
     }>;
     promptPublicAgent: Operation<{
-        parameters: Parameters<{
-            path: { /** @description Id of the agent */ id: string; };
-        }>;
+        parameters: Parameters<{ path: { /** @description Id of the agent */ id: string; }; }>;
         requestBody: { content: { "application/json": components["schemas"]["PublicPromptInput"]; }; };
         responses: {
             200: { headers: { "X-Request-Id": components["headers"]["X-Request-Id"]; [name: string]: unknown; }; content: { "application/json": components["schemas"]["PublicPromptAnswer"]; }; };
@@ -2814,16 +2542,11 @@ export interface operations {
     }>;
     listAgentRuns: Operation<{
         parameters: Parameters<{
-            query?: PageQuery & {
-                /** @description Only these; `running`: those that are to be answered */
-                status?: components["schemas"]["RunStatus"];
-            };
+            query?: PageQuery & { /** @description Only these; `running`: those that are to be answered */ status?: components["schemas"]["RunStatus"]; };
             header?: ReadHeader;
             path: { /** @description Id of the agent */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["RunPage"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["RunPage"]; }; }; };
     }>;
     streamPrompt: Operation<{
         parameters: Parameters<{
@@ -2842,9 +2565,7 @@ export interface operations {
             header?: ReadHeader;
             path: { /** @description Id of the agent */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["AgentTools"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["AgentTools"]; }; }; };
     }>;
     setAgentWebhook: Operation<{
         parameters: Parameters<{
@@ -2852,9 +2573,7 @@ export interface operations {
             path: { /** @description Id of the agent */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["AgentWebhookChangeInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["AgentWebhook"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["AgentWebhook"]; }; }; };
     }>;
     listChannels: Operation<{
         parameters: Parameters<{
@@ -2877,18 +2596,12 @@ export interface operations {
             };
             header?: ReadHeader;
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ChannelPage"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ChannelPage"]; }; }; };
     }>;
     createChannel: Operation<{
-        parameters: Parameters<{
-            header?: CommandHeader;
-        }>;
+        parameters: Parameters<{ header?: CommandHeader; }>;
         requestBody: { content: { "application/json": components["schemas"]["ChannelCreateInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; }; };
     }>;
     getChannel: Operation<{
         parameters: Parameters<{
@@ -2896,9 +2609,7 @@ export interface operations {
             header?: ReadHeader;
             path: { /** @description Id of the channel */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; }; };
     }>;
     updateChannel: Operation<{
         parameters: Parameters<{
@@ -2906,18 +2617,14 @@ export interface operations {
             path: { /** @description Id of the channel */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["ChannelUpdateInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; }; };
     }>;
     archiveChannel: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
             path: { /** @description Id of the channel */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; }; };
     }>;
     streamChannelEvents: Operation<{
         parameters: Parameters<{
@@ -2979,9 +2686,7 @@ export interface operations {
             header?: ReadHeader;
             path: { /** @description Id of the channel */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["InteractionPage"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["InteractionPage"]; }; }; };
     }>;
     postInteraction: Operation<{
         parameters: Parameters<{
@@ -2989,9 +2694,7 @@ export interface operations {
             path: { /** @description Id of the channel */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["InteractionPostInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; }; };
     }>;
     listInvocations: Operation<{
         parameters: Parameters<{
@@ -3006,18 +2709,14 @@ export interface operations {
             header?: ReadHeader;
             path: { /** @description Id of the channel */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["InvocationPage"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["InvocationPage"]; }; }; };
     }>;
     listChannelParticipants: Operation<{
         parameters: Parameters<{
             header?: ReadHeader;
             path: { /** @description Id of the channel */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ChannelParticipantList"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ChannelParticipantList"]; }; }; };
     }>;
     addChannelParticipant: Operation<{
         parameters: Parameters<{
@@ -3025,9 +2724,7 @@ export interface operations {
             path: { /** @description Id of the channel */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["ChannelParticipantAddInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; }; };
     }>;
     removeChannelParticipant: Operation<{
         parameters: Parameters<{
@@ -3039,9 +2736,7 @@ export interface operations {
                 participant_id: string;
             };
         }>;
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; }; };
     }>;
     getReadMarker: Operation<{
         parameters: Parameters<{
@@ -3049,9 +2744,7 @@ export interface operations {
             header?: ReadHeader;
             path: { /** @description Id of the channel */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ReadMarker"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ReadMarker"]; }; }; };
     }>;
     moveReadMarker: Operation<{
         parameters: Parameters<{
@@ -3059,36 +2752,24 @@ export interface operations {
             path: { /** @description Id of the channel */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["ReadMarkerMoveInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["ReadMarker"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["ReadMarker"]; }; }; };
     }>;
     listReadMarkers: Operation<{
         parameters: Parameters<{
             header?: ReadHeader;
             path: { /** @description Id of the channel */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ReadMarkerList"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ReadMarkerList"]; }; }; };
     }>;
     createWebsocketTicket: Operation<{
-        parameters: Parameters<{
-            path: { /** @description Id of the channel */ id: string; };
-        }>;
+        parameters: Parameters<{ path: { /** @description Id of the channel */ id: string; }; }>;
         requestBody?: { content: { "application/json": components["schemas"]["WebsocketTicketRequestInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["WebsocketTicket"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["WebsocketTicket"]; }; }; };
     }>;
     createWebsocketTicketAlias: Operation<{
-        parameters: Parameters<{
-            path: { /** @description Id of the channel */ id: string; };
-        }>;
+        parameters: Parameters<{ path: { /** @description Id of the channel */ id: string; }; }>;
         requestBody?: { content: { "application/json": components["schemas"]["WebsocketTicketRequestInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["WebsocketTicket"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["WebsocketTicket"]; }; }; };
     }>;
     listCrawls: Operation<{
         parameters: Parameters<{
@@ -3103,18 +2784,12 @@ export interface operations {
             };
             header?: ReadHeader;
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["CrawlPage"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["CrawlPage"]; }; }; };
     }>;
     createCrawl: Operation<{
-        parameters: Parameters<{
-            header?: CommandHeader;
-        }>;
+        parameters: Parameters<{ header?: CommandHeader; }>;
         requestBody: { content: { "application/json": components["schemas"]["CrawlCreateInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Crawl"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Crawl"]; }; }; };
     }>;
     getCrawl: Operation<{
         parameters: Parameters<{
@@ -3122,27 +2797,21 @@ export interface operations {
             header?: ReadHeader;
             path: { /** @description Id of the crawl */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Crawl"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Crawl"]; }; }; };
     }>;
     deactivateCrawl: Operation<{
         parameters: Parameters<{
             header?: { /** @description Only changes the entity with this `ETag`, otherwise 412 */ "If-Match"?: components["parameters"]["IfMatch"]; };
             path: { /** @description Id of the crawl */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Crawl"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Crawl"]; }; }; };
     }>;
     cancelCrawl: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
             path: { /** @description Id of the crawl */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Crawl"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Crawl"]; }; }; };
     }>;
     streamCrawlEvents: Operation<{
         parameters: Parameters<{
@@ -3176,9 +2845,7 @@ export interface operations {
             header?: CommandHeader;
             path: { /** @description Id of the crawl */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Crawl"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Crawl"]; }; }; };
     }>;
     listDocuments: Operation<{
         parameters: Parameters<{
@@ -3192,18 +2859,12 @@ export interface operations {
             };
             header?: ReadHeader;
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["DocumentPage"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["DocumentPage"]; }; }; };
     }>;
     createDocument: Operation<{
-        parameters: Parameters<{
-            header?: CommandHeader;
-        }>;
+        parameters: Parameters<{ header?: CommandHeader; }>;
         requestBody: { content: { "application/json": components["schemas"]["DocumentCreateInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Document"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Document"]; }; }; };
     }>;
     getDocument: Operation<{
         parameters: Parameters<{
@@ -3211,19 +2872,14 @@ export interface operations {
             header?: ReadHeader;
             path: { /** @description Id of the document */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Document"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Document"]; }; }; };
     }>;
     deleteDocument: Operation<{
         parameters: Parameters<{
             header?: { /** @description Only changes the entity with this `ETag`, otherwise 412 */ "If-Match"?: components["parameters"]["IfMatch"]; };
             path: { /** @description Id of the document */ id: string; };
         }>;
-        responses: Refusals & {
-            /** @description The document is deleted */
-            204: { headers: CommandAnswerHeaders; content?: never; };
-        };
+        responses: Refusals & { /** @description The document is deleted */ 204: { headers: CommandAnswerHeaders; content?: never; }; };
     }>;
     getDocumentContent: Operation<{
         parameters: Parameters<{
@@ -3278,9 +2934,7 @@ export interface operations {
         }>;
         /** @description The file: at most 5 MiB of one of the content types */
         requestBody?: { content: { "application/octet-stream": string; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Document"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Document"]; }; }; };
     }>;
     getInteraction: Operation<{
         parameters: Parameters<{
@@ -3297,18 +2951,14 @@ export interface operations {
             header?: ReadHeader;
             path: { /** @description Id of the interaction */ interaction_id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; }; };
     }>;
     deleteInteraction: Operation<{
         parameters: Parameters<{
             header?: { /** @description Only changes the entity with this `ETag`, otherwise 412 */ "If-Match"?: components["parameters"]["IfMatch"]; };
             path: { /** @description Id of the interaction */ interaction_id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; }; };
     }>;
     editInteraction: Operation<{
         parameters: Parameters<{
@@ -3316,9 +2966,7 @@ export interface operations {
             path: { /** @description Id of the interaction */ interaction_id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["InteractionEditInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; }; };
     }>;
     completeInteraction: Operation<{
         parameters: Parameters<{
@@ -3326,9 +2974,7 @@ export interface operations {
             path: { /** @description Id of the interaction */ interaction_id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["InteractionCompletionInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; }; };
     }>;
     appendInteractionContent: Operation<{
         parameters: Parameters<{
@@ -3336,9 +2982,7 @@ export interface operations {
             path: { /** @description Id of the interaction */ interaction_id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["InteractionContentAppendInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; }; };
     }>;
     writeInteractionDelta: Operation<{
         parameters: Parameters<{
@@ -3346,9 +2990,7 @@ export interface operations {
             path: { /** @description Id of the interaction */ interaction_id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["InteractionDeltaInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["InteractionDraft"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["InteractionDraft"]; }; }; };
     }>;
     failInteraction: Operation<{
         parameters: Parameters<{
@@ -3356,36 +2998,28 @@ export interface operations {
             path: { /** @description Id of the interaction */ interaction_id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["InteractionFailureInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; }; };
     }>;
     dismissMentionInvitePrompt: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
             path: { /** @description Id of the interaction */ interaction_id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; }; };
     }>;
     pinInteraction: Operation<{
         parameters: Parameters<{
             header?: { /** @description Only changes the entity with this `ETag`, otherwise 412 */ "If-Match"?: components["parameters"]["IfMatch"]; };
             path: { /** @description Id of the interaction */ interaction_id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; }; };
     }>;
     unpinInteraction: Operation<{
         parameters: Parameters<{
             header?: { /** @description Only changes the entity with this `ETag`, otherwise 412 */ "If-Match"?: components["parameters"]["IfMatch"]; };
             path: { /** @description Id of the interaction */ interaction_id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Channel"]; }; }; };
     }>;
     addReaction: Operation<{
         parameters: Parameters<{
@@ -3398,9 +3032,7 @@ export interface operations {
             };
         }>;
         requestBody?: { content: { "application/json": components["schemas"]["ReactionAddInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; }; };
     }>;
     removeReaction: Operation<{
         parameters: Parameters<{
@@ -3413,9 +3045,7 @@ export interface operations {
                 interaction_id: string;
             };
         }>;
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; }; };
     }>;
     recordReadReceipt: Operation<{
         parameters: Parameters<{
@@ -3423,9 +3053,7 @@ export interface operations {
             path: { /** @description Id of the interaction */ interaction_id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["ReadReceiptRecordInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Interaction"]; }; }; };
     }>;
     searchInteractions: Operation<{
         parameters: Parameters<{
@@ -3443,9 +3071,7 @@ export interface operations {
             };
             header?: ReadHeader;
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["FoundInteractionPage"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["FoundInteractionPage"]; }; }; };
     }>;
     listKeys: Operation<{
         parameters: Parameters<{
@@ -3459,18 +3085,12 @@ export interface operations {
             };
             header?: ReadHeader;
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ApiKeyPage"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ApiKeyPage"]; }; }; };
     }>;
     createKey: Operation<{
-        parameters: Parameters<{
-            header?: CommandHeader;
-        }>;
+        parameters: Parameters<{ header?: CommandHeader; }>;
         requestBody: { content: { "application/json": components["schemas"]["ApiKeyCreateInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["CreatedApiKey"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["CreatedApiKey"]; }; }; };
     }>;
     getKey: Operation<{
         parameters: Parameters<{
@@ -3483,9 +3103,7 @@ export interface operations {
             header?: ReadHeader;
             path: { /** @description Id of the key */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ApiKey"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ApiKey"]; }; }; };
     }>;
     revokeKey: Operation<{
         parameters: Parameters<{
@@ -3493,9 +3111,7 @@ export interface operations {
             header?: CommandHeader;
             path: { /** @description Id of the key */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["ApiKey"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["ApiKey"]; }; }; };
     }>;
     rotateKey: Operation<{
         parameters: Parameters<{
@@ -3504,30 +3120,19 @@ export interface operations {
             path: { /** @description Id of the key */ id: string; };
         }>;
         requestBody?: { content: { "application/json": components["schemas"]["ApiKeyRotateInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["CreatedApiKey"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["CreatedApiKey"]; }; }; };
     }>;
     listKnowledgeGraphs: Operation<{
         parameters: Parameters<{
-            query?: PageQuery & {
-                /** @description Only graphs of exactly this name */
-                name?: string;
-            };
+            query?: PageQuery & { /** @description Only graphs of exactly this name */ name?: string; };
             header?: ReadHeader;
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeGraphPage"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeGraphPage"]; }; }; };
     }>;
     createKnowledgeGraph: Operation<{
-        parameters: Parameters<{
-            header?: CommandHeader;
-        }>;
+        parameters: Parameters<{ header?: CommandHeader; }>;
         requestBody: { content: { "application/json": components["schemas"]["KnowledgeGraphCreateInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeGraph"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeGraph"]; }; }; };
     }>;
     getKnowledgeGraph: Operation<{
         parameters: Parameters<{
@@ -3535,19 +3140,14 @@ export interface operations {
             header?: ReadHeader;
             path: { /** @description Id of the graph */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeGraph"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeGraph"]; }; }; };
     }>;
     deleteKnowledgeGraph: Operation<{
         parameters: Parameters<{
             header?: { /** @description Only changes the entity with this `ETag`, otherwise 412 */ "If-Match"?: components["parameters"]["IfMatch"]; };
             path: { /** @description Id of the graph */ id: string; };
         }>;
-        responses: Refusals & {
-            /** @description The graph is deleted */
-            204: { headers: CommandAnswerHeaders; content?: never; };
-        };
+        responses: Refusals & { /** @description The graph is deleted */ 204: { headers: CommandAnswerHeaders; content?: never; }; };
     }>;
     updateKnowledgeGraph: Operation<{
         parameters: Parameters<{
@@ -3555,9 +3155,7 @@ export interface operations {
             path: { /** @description Id of the graph */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["KnowledgeGraphUpdateInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeGraph"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeGraph"]; }; }; };
     }>;
     endKnowledgeEdge: Operation<{
         parameters: Parameters<{
@@ -3570,9 +3168,7 @@ export interface operations {
             };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["KnowledgeEdgeEndInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeEdge"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeEdge"]; }; }; };
     }>;
     addKnowledgeFacts: Operation<{
         parameters: Parameters<{
@@ -3580,9 +3176,7 @@ export interface operations {
             path: { /** @description Id of the graph */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["KnowledgeFactsCreateInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeFacts"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeFacts"]; }; }; };
     }>;
     searchKnowledge: Operation<{
         parameters: Parameters<{
@@ -3599,9 +3193,7 @@ export interface operations {
             header?: ReadHeader;
             path: { /** @description Id of the graph */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeSearch"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["KnowledgeSearch"]; }; }; };
     }>;
     listMedia: Operation<{
         parameters: Parameters<{
@@ -3636,18 +3228,12 @@ export interface operations {
             };
             header?: ReadHeader;
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["MediaPage"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["MediaPage"]; }; }; };
     }>;
     createMedia: Operation<{
-        parameters: Parameters<{
-            header?: CommandHeader;
-        }>;
+        parameters: Parameters<{ header?: CommandHeader; }>;
         requestBody: { content: { "application/json": components["schemas"]["MediaCreateInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Media"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Media"]; }; }; };
     }>;
     getMedia: Operation<{
         parameters: Parameters<{
@@ -3655,33 +3241,24 @@ export interface operations {
             header?: ReadHeader;
             path: { /** @description Id of the media item */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Media"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Media"]; }; }; };
     }>;
     deleteMedia: Operation<{
         parameters: Parameters<{
             header?: { /** @description Only changes the entity with this `ETag`, otherwise 412 */ "If-Match"?: components["parameters"]["IfMatch"]; };
             path: { /** @description Id of the media item */ id: string; };
         }>;
-        responses: Refusals & {
-            /** @description The item is deleted */
-            204: { headers: CommandAnswerHeaders; content?: never; };
-        };
+        responses: Refusals & { /** @description The item is deleted */ 204: { headers: CommandAnswerHeaders; content?: never; }; };
     }>;
     getMediaDeletion: Operation<{
         parameters: Parameters<{
             header?: ReadHeader;
             path: { /** @description Id of the media item */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["MediaDeletion"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["MediaDeletion"]; }; }; };
     }>;
     getMediaFile: Operation<{
-        parameters: Parameters<{
-            path: { /** @description Names the file; signed */ token: string; };
-        }>;
+        parameters: Parameters<{ path: { /** @description Names the file; signed */ token: string; }; }>;
         responses: {
             /** @description The file */
             200: { headers: { "X-Request-Id": components["headers"]["X-Request-Id"]; [name: string]: unknown; }; content: { "application/octet-stream": string; }; };
@@ -3735,19 +3312,14 @@ export interface operations {
             header?: ReadHeader;
             path: { /** @description Id of the upload, and of the media item that it becomes */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["MediaUpload"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["MediaUpload"]; }; }; };
     }>;
     cancelMediaUpload: Operation<{
         parameters: Parameters<{
             header?: { /** @description Only changes the entity with this `ETag`, otherwise 412 */ "If-Match"?: components["parameters"]["IfMatch"]; };
             path: { /** @description Id of the upload, and of the media item that it becomes */ id: string; };
         }>;
-        responses: Refusals & {
-            /** @description The upload is cancelled */
-            204: { headers: CommandAnswerHeaders; content?: never; };
-        };
+        responses: Refusals & { /** @description The upload is cancelled */ 204: { headers: CommandAnswerHeaders; content?: never; }; };
     }>;
     continueMediaUpload: Operation<{
         parameters: Parameters<{
@@ -3761,28 +3333,19 @@ export interface operations {
         }>;
         /** @description The file: at most 100 MiB */
         requestBody?: { content: { "application/offset+octet-stream": string; }; };
-        responses: Refusals & {
-            /** @description The part is stored; `Upload-Offset` is that after it */
-            204: { headers: CommandAnswerHeaders; content?: never; };
-        };
+        responses: Refusals & { /** @description The part is stored; `Upload-Offset` is that after it */ 204: { headers: CommandAnswerHeaders; content?: never; }; };
     }>;
     listOrganizations: Operation<{
         parameters: Parameters<{
             query?: PageQuery;
             header?: ReadHeader;
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["OrganizationPage"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["OrganizationPage"]; }; }; };
     }>;
     createOrganization: Operation<{
-        parameters: Parameters<{
-            header?: CommandHeader;
-        }>;
+        parameters: Parameters<{ header?: CommandHeader; }>;
         requestBody: { content: { "application/json": components["schemas"]["OrganizationCreateInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Organization"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Organization"]; }; }; };
     }>;
     getOrganization: Operation<{
         parameters: Parameters<{
@@ -3790,9 +3353,7 @@ export interface operations {
             header?: ReadHeader;
             path: { /** @description Id of the organization */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Organization"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Organization"]; }; }; };
     }>;
     updateOrganization: Operation<{
         parameters: Parameters<{
@@ -3800,9 +3361,7 @@ export interface operations {
             path: { /** @description Id of the organization */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["OrganizationUpdateInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Organization"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Organization"]; }; }; };
     }>;
     listReports: Operation<{
         parameters: Parameters<{
@@ -3813,18 +3372,12 @@ export interface operations {
             };
             header?: ReadHeader;
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ReportPage"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["ReportPage"]; }; }; };
     }>;
     createReport: Operation<{
-        parameters: Parameters<{
-            header?: CommandHeader;
-        }>;
+        parameters: Parameters<{ header?: CommandHeader; }>;
         requestBody: { content: { "application/json": components["schemas"]["ReportCreateInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Report"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Report"]; }; }; };
     }>;
     getReport: Operation<{
         parameters: Parameters<{
@@ -3832,18 +3385,14 @@ export interface operations {
             header?: ReadHeader;
             path: { /** @description Id of the report */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Report"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Report"]; }; }; };
     }>;
     cancelReport: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
             path: { /** @description Id of the report */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Report"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Report"]; }; }; };
     }>;
     streamReportEvents: Operation<{
         parameters: Parameters<{
@@ -3878,27 +3427,21 @@ export interface operations {
             header?: ReadHeader;
             path: { /** @description Id of the run */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Run"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["Run"]; }; }; };
     }>;
     cancelRun: Operation<{
         parameters: Parameters<{
             header?: CommandHeader;
             path: { /** @description Id of the run */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Run"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Run"]; }; }; };
     }>;
     getRunConversation: Operation<{
         parameters: Parameters<{
             header?: ReadHeader;
             path: { /** @description Id of the run */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["RunConversation"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["RunConversation"]; }; }; };
     }>;
     writeRunDelta: Operation<{
         parameters: Parameters<{
@@ -3906,9 +3449,7 @@ export interface operations {
             path: { /** @description Id of the run */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["RunDeltaInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["RunDraft"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["RunDraft"]; }; }; };
     }>;
     failRun: Operation<{
         parameters: Parameters<{
@@ -3916,9 +3457,7 @@ export interface operations {
             path: { /** @description Id of the run */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["RunFailureInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Run"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Run"]; }; }; };
     }>;
     postRunInteraction: Operation<{
         parameters: Parameters<{
@@ -3926,9 +3465,7 @@ export interface operations {
             path: { /** @description Id of the run */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["RunPostInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["PostedByRun"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["PostedByRun"]; }; }; };
     }>;
     answerRun: Operation<{
         parameters: Parameters<{
@@ -3936,27 +3473,19 @@ export interface operations {
             path: { /** @description Id of the run */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["RunResponseInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Run"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["Run"]; }; }; };
     }>;
     listTokenIssuers: Operation<{
         parameters: Parameters<{
             query?: PageQuery;
             header?: ReadHeader;
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["TokenIssuerPage"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["TokenIssuerPage"]; }; }; };
     }>;
     createTokenIssuer: Operation<{
-        parameters: Parameters<{
-            header?: CommandHeader;
-        }>;
+        parameters: Parameters<{ header?: CommandHeader; }>;
         requestBody: { content: { "application/json": components["schemas"]["TokenIssuerCreateInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["TokenIssuer"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["TokenIssuer"]; }; }; };
     }>;
     getTokenIssuer: Operation<{
         parameters: Parameters<{
@@ -3964,19 +3493,14 @@ export interface operations {
             header?: ReadHeader;
             path: { /** @description Id of the token issuer */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["TokenIssuer"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["TokenIssuer"]; }; }; };
     }>;
     deleteTokenIssuer: Operation<{
         parameters: Parameters<{
             header?: { /** @description Only changes the entity with this `ETag`, otherwise 412 */ "If-Match"?: components["parameters"]["IfMatch"]; };
             path: { /** @description Id of the token issuer */ id: string; };
         }>;
-        responses: Refusals & {
-            /** @description The token issuer is deleted */
-            204: { headers: CommandAnswerHeaders; content?: never; };
-        };
+        responses: Refusals & { /** @description The token issuer is deleted */ 204: { headers: CommandAnswerHeaders; content?: never; }; };
     }>;
     updateTokenIssuer: Operation<{
         parameters: Parameters<{
@@ -3984,9 +3508,7 @@ export interface operations {
             path: { /** @description Id of the token issuer */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["TokenIssuerUpdateInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["TokenIssuer"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["TokenIssuer"]; }; }; };
     }>;
     listUsers: Operation<{
         parameters: Parameters<{
@@ -4000,18 +3522,12 @@ export interface operations {
             };
             header?: ReadHeader;
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["UserPage"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["UserPage"]; }; }; };
     }>;
     createUser: Operation<{
-        parameters: Parameters<{
-            header?: CommandHeader;
-        }>;
+        parameters: Parameters<{ header?: CommandHeader; }>;
         requestBody: { content: { "application/json": components["schemas"]["UserCreateInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["User"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["User"]; }; }; };
     }>;
     getUser: Operation<{
         parameters: Parameters<{
@@ -4024,9 +3540,7 @@ export interface operations {
             header?: ReadHeader;
             path: { /** @description Id of the user */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["User"]; }; };
-        };
+        responses: Refusals & { 200: { headers: ReadAnswerHeaders; content: { "application/json": components["schemas"]["User"]; }; }; };
     }>;
     deactivateUser: Operation<{
         parameters: Parameters<{
@@ -4034,9 +3548,7 @@ export interface operations {
             header?: { /** @description Only changes the entity with this `ETag`, otherwise 412 */ "If-Match"?: components["parameters"]["IfMatch"]; };
             path: { /** @description Id of the user */ id: string; };
         }>;
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["User"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["User"]; }; }; };
     }>;
     updateUser: Operation<{
         parameters: Parameters<{
@@ -4045,9 +3557,7 @@ export interface operations {
             path: { /** @description Id of the user */ id: string; };
         }>;
         requestBody: { content: { "application/json": components["schemas"]["UserUpdateInput"]; }; };
-        responses: Refusals & {
-            200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["User"]; }; };
-        };
+        responses: Refusals & { 200: { headers: CommandAnswerHeaders; content: { "application/json": components["schemas"]["User"]; }; }; };
     }>;
 }
 type ReadHeader = {

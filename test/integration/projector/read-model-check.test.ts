@@ -38,11 +38,13 @@ beforeAll(async () => {
 afterAll(() => test.stop());
 
 /** One pass. */
-async function pass(): Promise<{ entities: number; repaired: number }> {
+async function pass(
+  entityCheck: Pick<EntityCheck, 'run'> = new EntityCheck({ ...test.platform, ...models, projections: PROJECTIONS }),
+): Promise<{ entities: number; repaired: number }> {
   const abort = new AbortController();
   const check = new ReadModelCheck({
     feed: test.platform.feed,
-    check: new EntityCheck({ ...test.platform, ...models, projections: PROJECTIONS }),
+    check: entityCheck,
     categories: models.projector.readModels.map(({ category }) => category),
     isLive: () => true,
     onRepaired: () => undefined,
@@ -98,6 +100,18 @@ it.each(damages)('repairs read models of which %s', async (_what, pattern, harm)
   expect(await dumpReadModels(test.platform.redis)).not.toEqual(live);
   expect((await pass()).repaired).toBeGreaterThan(0);
   expect(await dumpReadModels(test.platform.redis)).toEqual(live);
+});
+
+it('ends where the log ended when it began, however many entities are created meanwhile', async () => {
+  const { channels } = composeFeatures(test.platform);
+  const { entities } = await pass({ run: () => Promise.resolve('same') });
+  const create = async (): Promise<'same'> => {
+    const id = newId();
+    await channels.create(serviceCommand(newId(), { commandId: id }), { id, ...PLAIN_CHANNEL, name: 'meanwhile' });
+    return 'same';
+  };
+  expect((await pass({ run: create })).entities).toBe(entities);
+  expect((await pass({ run: () => Promise.resolve('same') })).entities).toBe(2 * entities);
 });
 
 it('leaves a list entry that another process folds during a repair', async () => {

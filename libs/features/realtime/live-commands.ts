@@ -18,6 +18,7 @@ import {
   unauthorized,
   ValidationFailure,
 } from '#libs/platform/http/index.ts';
+import { joinedCall } from '#libs/platform/lifecycle/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 import type { ChannelGrant } from '#libs/platform/live/index.ts';
 
@@ -109,12 +110,8 @@ export class LiveCommands {
       if (session.hasEnded === true) throw conflict('The channel is archived', 'archived');
       return type.run(request.call);
     }
-    const running = this.#running.get(request.commandId);
-    if (running !== undefined) return running;
-    const run = UUID.test(command.id) ? this.#runOnce(request) : type.run(request.call);
-    const outcome = run.finally(() => this.#running.delete(request.commandId));
-    this.#running.set(request.commandId, outcome);
-    return outcome;
+    const run = () => (UUID.test(command.id) ? this.#runOnce(request) : type.run(request.call));
+    return joinedCall(this.#running, request.commandId, run);
   }
 
   /** Runs the command unless another process runs it or has run it. */

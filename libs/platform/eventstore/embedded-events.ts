@@ -2,7 +2,7 @@ import type { EmbeddedEvent, EmbeddedLog } from '#libs/platform/embedded-log/ind
 import { streamRevision, type GlobalPosition } from '#libs/kernel/event.ts';
 import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
 import { withinMemory } from '#libs/platform/config/index.ts';
-import { unlessAborted, within } from '#libs/platform/lifecycle/index.ts';
+import { joinedCall, unlessAborted, within } from '#libs/platform/lifecycle/index.ts';
 import type { ProposedEvent } from './append-limits.ts';
 import { type ForeignEvents, withoutForeignContent } from './event-metadata.ts';
 import { type EventToAppend, READ_DEADLINE_MS, type StoredEvent } from './event-store.ts';
@@ -113,12 +113,8 @@ export class EmbeddedEvents {
       run.push(kept);
     }
     if (run.length > 0 || position > this.log.end) return run;
-    let reading = this.#reading.get(position);
-    if (reading === undefined) {
-      reading = this.#read(position, max).finally(() => this.#reading.delete(position));
-      this.#reading.set(position, reading);
-    }
-    return (await reading).slice(0, max);
+    const read = await joinedCall(this.#reading, position, () => this.#read(position, max));
+    return read.slice(0, max);
   }
 
   /** The events at these positions, in this order, which the store has delivered. @throws `Fault` */

@@ -1,5 +1,6 @@
 export { startBackgroundJob, type BackgroundJob } from './background-job.ts';
 export { EventLoopPace } from './event-loop-pace.ts';
+export { joinedCall } from './joined-call.ts';
 export { FairSemaphore, type FairSemaphoreOptions, QueueFull } from './fair-semaphore.ts';
 export { refusalLines, runProcess, silentLog, StartRefusal, throwUncaught } from './run-process.ts';
 export type { LifecycleLog, RunningRole } from './run-process.ts';

@@ -1,6 +1,7 @@
 import { NO_EVENTS, type StreamRevision, streamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
+import { joinedCall } from '#libs/platform/lifecycle/index.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
 
 import { CategoryReader } from './category-reader.ts';
@@ -242,14 +243,7 @@ export class EntityReader {
   /** Runs once for all concurrent callers of the same entity. */
   #catchUp({ category, organizationId, id }: EntityRef): Promise<boolean> {
     const { revision } = this.#projector.keysOf({ category, organizationId, id });
-    let catchingUp = this.#catchingUp.get(revision);
-    if (catchingUp === undefined) {
-      catchingUp = this.#projector.catchUp(category, organizationId, id);
-      this.#catchingUp.set(revision, catchingUp);
-      const forget = (): void => void this.#catchingUp.delete(revision);
-      catchingUp.then(forget, forget);
-    }
-    return catchingUp;
+    return joinedCall(this.#catchingUp, revision, () => this.#projector.catchUp(category, organizationId, id));
   }
 
   /** @throws `Fault` `store_unavailable`, or `not_caught_up` while the lists are being built */

@@ -4,7 +4,7 @@ import { type StreamRevision, streamRevision } from '#libs/kernel/event.ts';
 import { StreamGone } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
+import { FairSemaphore, joinedCall } from '#libs/platform/lifecycle/index.ts';
 import type { Core } from '#libs/platform/runtime/index.ts';
 import { streamName } from '#libs/platform/streams/index.ts';
 import { indexBeingBuilt, IndexQueries, SearchThread } from '#libs/platform/textindex/index.ts';
@@ -110,14 +110,8 @@ export class MessageSearch {
 
   /** Reads a channel to the end of its stream. Concurrent callers share one read, and look again after it. */
   #read(organizationId: EntityId, id: EntityId, known: KnownChannel, head = streamRevision(0)): Promise<void> {
-    let reading = this.#reading.get(id);
-    if (reading === undefined) {
-      reading = this.#reads.run(() => this.#apply(organizationId, id, known, head), { group: organizationId });
-      this.#reading.set(id, reading);
-      const forget = (): void => void this.#reading.delete(id);
-      reading.then(forget, forget);
-    }
-    return reading;
+    const read = () => this.#apply(organizationId, id, known, head);
+    return joinedCall(this.#reading, id, () => this.#reads.run(read, { group: organizationId }));
   }
 
   async #apply(

@@ -9,6 +9,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { type DataFolder, openDataFolder } from '#infra/data-folder/index.ts';
+import { newId } from '#libs/kernel/ids.ts';
 import { type CommandRun, PARLEY_COMMAND, runParley } from '#test/support/command-line.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { readLog } from '#test/support/log-reader.ts';
@@ -92,6 +93,40 @@ const LINE = (index: number) =>
   });
 
 describe('parley import', () => {
+  it('is followed by subscribers of a channel to which it adds messages', { timeout: 60_000 }, async () => {
+    const { id, key } = await organization();
+    const path = join(work, 'followed.jsonl');
+    const channel = { id: newId(), name: 'Followed', channel_type: 'chat', participants: [] };
+    const content = [{ type: 'text', text: 'x' }];
+    const about = { channel_id: channel.id, parent_span_id: null, content_role: 'user_message', content };
+    const lines = Array.from({ length: 450 }, () => ({ ...about, span_id: newId(), participant: { type: 'system' } }));
+    const imported = async (count: number): Promise<void> => {
+      const text = [channel, ...lines.slice(0, count)].map((line) => JSON.stringify(line)).join('\n');
+      await writeFile(path, text);
+      expect((await parley('import', path, '-o', id)).exitCode).toBe(0);
+    };
+    await imported(1);
+    const [{ id: channelId = '' } = {}] = await channelsOf(key);
+    const abort = new AbortController();
+    const url = `${await api.listen()}/api/v1/channels/${channelId}/events`;
+    const events = await fetch(url, { headers: { authorization: `Bearer ${key}` }, signal: abort.signal });
+    expect(events.status).toBe(200);
+    let read = '';
+    const reading = (async () => {
+      for await (const chunk of events.body!.pipeThrough(new TextDecoderStream())) read += chunk;
+    })().catch(() => undefined);
+    await imported(lines.length);
+    const sequences = () => [...read.matchAll(/^id: (\d+)$/gm)].map(([, sequence]) => Number(sequence));
+    // After the channel and its first message.
+    await eventually(() => expect(sequences().at(-1)).toBe(451));
+    const post = { method: 'POST', url: `/api/v1/channels/${channelId}/interactions`, key, body: { content } } as const;
+    expect((await api.call(post)).status).toBe(200);
+    await eventually(() => expect(sequences().at(-1)).toBe(452));
+    expect(sequences()).toEqual(Array.from({ length: 450 }, (_, n) => n + 3));
+    abort.abort();
+    await reading;
+  });
+
   it(
     'turns a conversation with tool calls into turns whose parts are below the question',
     { timeout: 60_000 },

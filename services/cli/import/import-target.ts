@@ -196,8 +196,9 @@ export class ImportTarget {
     created: NewChannel | null,
   ): Promise<{ readonly refusal: string | null; readonly results: readonly PastPostResult[] }> {
     const { channels } = this.#parts;
+    const context = this.#context(channelId);
     const posts = await this.#retry.run(() =>
-      Promise.all(window.map((message) => this.#postOf(channelId, message, names))),
+      Promise.all(window.map((message) => this.#postOf(context, channelId, message, names))),
     );
     const [creation, results] = await this.#retry.run(() =>
       Promise.all([
@@ -210,7 +211,12 @@ export class ImportTarget {
     return refusal === null ? { refusal, results } : { refusal, results: [] };
   }
 
-  async #postOf(channelId: EntityId, message: MessageDraft, names: ChannelDraft['names']): Promise<PastPost> {
+  async #postOf(
+    context: CommandContext,
+    channelId: EntityId,
+    message: MessageDraft,
+    names: ChannelDraft['names'],
+  ): Promise<PastPost> {
     const { key, parentKey, keepsIds, startsTurn, body, parentMayBeMissing } = message;
     const spanOf = (name: string): string => (keepsIds ? name : derivedId(channelId, name));
     const spanId = spanOf(key);
@@ -222,7 +228,7 @@ export class ImportTarget {
       ...(startsTurn && { interaction_id: spanId }),
       parent_span_id: parentKey === null ? null : spanOf(parentKey),
     };
-    const { interaction } = await interactionToPost(this.#context(channelId), named, {
+    const { interaction } = await interactionToPost(context, named, {
       directories: this.#parts,
       writer: 'operator',
     });

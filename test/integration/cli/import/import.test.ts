@@ -117,7 +117,7 @@ describe('parley import', () => {
     })().catch(() => undefined);
     await imported(lines.length);
     const sequences = () => [...read.matchAll(/^id: (\d+)$/gm)].map(([, sequence]) => Number(sequence));
-    // After the channel and its first message. A stream that gets no notice compares itself with the log, but later.
+    // After the channel and its first message. Without a notice, streams are compared with their read models, but later.
     await eventually(() => expect(sequences().at(-1)).toBe(451), { timeoutMs: 8_000 });
     const post = { method: 'POST', url: `/api/v1/channels/${channelId}/interactions`, key, body: { content } } as const;
     expect((await api.call(post)).status).toBe(200);

@@ -14,8 +14,6 @@ import { IN_CAMPAIGN } from '#test/support/rounds.ts';
 
 /** Enough to be under way for a second: a look at the log takes a part of it. */
 const CONVERSATIONS = 2_000;
-/** Late enough for work to be in progress, early enough for work to be left. */
-const BEGUN = 20;
 
 let eventStore: TestEventStoreProcess;
 let redis: TestRedis;
@@ -68,6 +66,10 @@ const textsOf = async (name: string): Promise<string[]> => {
     .filter((text) => text.startsWith(`${name}:`));
 };
 
+/** It has saved its progress: work is done, and work is left. Of the first posts, which are sent together, none may be saved yet. */
+const isUnderWay = async (): Promise<void> =>
+  expect(await readdir(join(work, 'imports'))).toEqual([expect.stringMatching(/\.json$/)]);
+
 /** Every conversation is there once, its answer below its question. */
 async function expectAllOnce(name: string): Promise<void> {
   const texts = await textsOf(name);
@@ -117,7 +119,7 @@ describe('an import, when a store goes down and comes back', () => {
     async ({ away, back, says }) => {
       const { path, name } = await writeSource();
       const { exit, stderr } = startImport(path, 60);
-      await eventually(async () => (await textsOf(name)).length > BEGUN, { everyMs: 20 });
+      await eventually(isUnderWay, { everyMs: 20 });
       await away();
       await eventually(() => stderr().includes('retrying for up to'));
       await back();
@@ -138,10 +140,7 @@ describe('an import, when a store stays down', () => {
   it('ends with an error that says how to resume, and resumes', async () => {
     const { path, name } = await writeSource();
     const cut = startImport(path, 1);
-    // It has saved its progress; of the first posts, which were sent together, none may be saved yet.
-    await eventually(async () =>
-      expect(await readdir(join(work, 'imports'))).toEqual([expect.stringMatching(/\.json$/)]),
-    );
+    await eventually(isUnderWay);
     await eventStore.kill9();
     const { code, stdout, stderr } = await cut.exit;
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });

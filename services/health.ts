@@ -20,7 +20,7 @@ export async function startHealth(
     routes: (app) => {
       if (!isStarting) return;
       app.all('/api/*', { config: { public: true }, schema: { hide: true } }, () => {
-        throw storeUnavailable('event store');
+        throw storeUnavailable('the event store');
       });
     },
     authenticator: { authenticate: () => null },

@@ -37,8 +37,8 @@ const FAULT_STATUS = {
 type FaultCode = keyof typeof FAULT_STATUS;
 
 /** @param why shown to callers: names no host */
-export function storeUnavailable(store: 'event store' | 'redis' | 'kafka', cause?: unknown, why?: string): Fault {
-  const message = `The ${store} is unavailable${why === undefined ? '' : `: ${why}`}`;
+export function storeUnavailable(store: 'the event store' | 'Redis' | 'Kafka', cause?: unknown, why?: string): Fault {
+  const message = `${store[0]?.toUpperCase()}${store.slice(1)} is unavailable${why === undefined ? '' : `: ${why}`}`;
   return new Fault('store_unavailable', message, { cause, retryAfterSeconds: 2 });
 }
 

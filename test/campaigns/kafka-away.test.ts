@@ -36,7 +36,7 @@ describe('an outage of Kafka', { timeout: 180_000 }, () => {
 
     await kafka.kill9();
     await renamed(channel, 20);
-    await eventually(async () => expect((await relayProbe())['problem']).toMatch(/kafka is unavailable/), WAIT);
+    await eventually(async () => expect((await relayProbe())['problem']).toMatch(/Kafka is unavailable/), WAIT);
     await renamed(channel, 20);
     await kafka.restart();
     await renamed(channel, 10);

@@ -48,7 +48,7 @@ async function read(): Promise<KnownKey | null> {
   log.reads += 1;
   const { works, isUnavailable } = log;
   await Promise.resolve();
-  if (isUnavailable) throw storeUnavailable('event store');
+  if (isUnavailable) throw storeUnavailable('the event store');
   return works ? { digest, principal } : null;
 }
 

@@ -165,7 +165,7 @@ export class KeyDirectory {
     try {
       return await this.#reads.run(() => this.#read(id), late && { signal: late });
     } catch (error) {
-      throw late !== undefined && error === late.reason ? storeUnavailable('event store', error) : error;
+      throw late !== undefined && error === late.reason ? storeUnavailable('the event store', error) : error;
     }
   }
 

@@ -20,7 +20,7 @@ function started({ areReceived = true } = {}) {
     {
       async find() {
         state.reads += 1;
-        if (state.isAway) throw storeUnavailable('redis');
+        if (state.isAway) throw storeUnavailable('Redis');
         return state.isMissing ? null : ({ application: state.application } as Organization);
       },
     },

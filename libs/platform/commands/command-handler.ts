@@ -152,7 +152,7 @@ export class CommandHandler<State, E extends DomainEvent> {
       if (repeated === 0 && isRepeated(head.context, recent)) return this.#runRepeated(head, batch.slice(1));
       if (repeated === 0) {
         this.#cache.put(stream, { tip, recent, otherBytes: recent?.bytes }, null);
-        head.reject(storeUnavailable('redis'));
+        head.reject(storeUnavailable('Redis'));
         return batch.slice(1);
       }
 

@@ -35,7 +35,7 @@ export function reconnectsByItself(error: unknown): boolean {
 }
 
 export function readFault(error: unknown): Fault {
-  return error instanceof Fault ? error : storeUnavailable('event store', error);
+  return error instanceof Fault ? error : storeUnavailable('the event store', error);
 }
 
 /**
@@ -52,7 +52,7 @@ export function appendError(error: unknown): Error {
     error instanceof Error && isCommandError(error) && !isIndefinite(error) && codeOf(error) === undefined;
   // The server refuses the whole stream of batch appends, with the status of the call.
   if (refused || error instanceof AccessDeniedError || NEVER_SENT.test(messageOf(error)))
-    return storeUnavailable('event store', error);
+    return storeUnavailable('the event store', error);
   if (error instanceof UnknownError) {
     return outcomeUnknown(error, 'The event store reported a failed write, which may still have been stored');
   }

@@ -110,7 +110,7 @@ export class EventStoreConnection {
     const problem = await tlsProblemOf(this.#options.url);
     if (problem === null) return;
     const { why, where } = problem;
-    throw storeUnavailable('event store', new Error(`at ${where}`), `EVENTSTORE_URL: ${why}`);
+    throw storeUnavailable('the event store', new Error(`at ${where}`), `EVENTSTORE_URL: ${why}`);
   }
 
   /** See `LogFeed.idAt`. Errors: `Fault`. */
@@ -123,7 +123,7 @@ export class EventStoreConnection {
   async mayHaveRemoved(stream: string, revision: StreamRevision): Promise<boolean> {
     try {
       const read = this.client.getStreamMetadata(stream, { requiresLeader: true, deadline: HEAD_DEADLINE_MS });
-      const found = await within(HEAD_DEADLINE_MS, read, () => storeUnavailable('event store'));
+      const found = await within(HEAD_DEADLINE_MS, read, () => storeUnavailable('the event store'));
       if (!('metadata' in found)) return true;
       const { truncateBefore = 0, maxAge, maxCount } = found.metadata ?? {};
       return Number(truncateBefore) > Number(revision) || maxAge !== undefined || maxCount !== undefined;
@@ -158,7 +158,7 @@ export class EventStoreConnection {
         for (const { kind } of items) if (kind === 'event') events += 1;
         if (items.length > 0) yield items;
         signal?.throwIfAborted();
-        if (!(await pull.wait(deadlineMs))) throw storeUnavailable('event store');
+        if (!(await pull.wait(deadlineMs))) throw storeUnavailable('the event store');
         signal?.throwIfAborted();
       }
     } catch (error) {

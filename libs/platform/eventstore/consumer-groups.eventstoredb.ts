@@ -87,7 +87,7 @@ export class EventStoreDbGroups implements GroupServer {
 
   /** The client asks the server for its features first, without a deadline. */
   #call<T>(call: Promise<T>): Promise<T> {
-    return within(CALL_DEADLINE_MS, call, () => storeUnavailable('event store'));
+    return within(CALL_DEADLINE_MS, call, () => storeUnavailable('the event store'));
   }
 }
 

@@ -55,7 +55,7 @@ export class EmbeddedEvents {
   /** @throws `Fault` */
   requireOpen(): void {
     this.closed.throwIfAborted();
-    if (!this.log.isOpen) throw storeUnavailable('event store');
+    if (!this.log.isOpen) throw storeUnavailable('the event store');
   }
 
   /** See `EmbeddedLog.isEnd`. @throws `Fault` */
@@ -67,7 +67,7 @@ export class EmbeddedEvents {
   /** The answer to a read. @throws `Fault`; the reason of the signal */
   async answer<T>(read: () => Promise<T>, deadlineMs = READ_DEADLINE_MS, signal?: AbortSignal): Promise<T> {
     this.requireOpen();
-    const unavailable = (cause?: unknown): Fault => storeUnavailable('event store', cause);
+    const unavailable = (cause?: unknown): Fault => storeUnavailable('the event store', cause);
     const failing = read().catch((error: unknown) => {
       throw unavailable(error);
     });

@@ -93,7 +93,7 @@ class Subscription implements OpenFeed {
       if (gathers) await this.#pull.wait(GATHER_MS, this.#maxBatch);
       const item = this.#take();
       if (item) return item;
-      if (this.#pull.ended) throw storeUnavailable('event store', new Error('the server ended the subscription'));
+      if (this.#pull.ended) throw storeUnavailable('the event store', new Error('the server ended the subscription'));
       if (await this.#pull.wait(this.#livenessMs)) continue;
       await this.#proveLiveness();
     }
@@ -148,7 +148,7 @@ class Subscription implements OpenFeed {
     const before = this.#headWhenSilent;
     this.#headWhenSilent = head;
     if (before && this.#isAhead(before)) {
-      throw storeUnavailable('event store', new Error('the subscription makes no progress while the log grows'));
+      throw storeUnavailable('the event store', new Error('the subscription makes no progress while the log grows'));
     }
   }
 }

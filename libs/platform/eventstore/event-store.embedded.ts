@@ -73,7 +73,7 @@ export class EmbeddedEventStore implements EventStore {
       case 'too-large':
         throw new RangeError(`the append is larger than the event store accepts (${outcome.maxBytes} bytes)`);
       case 'deadline-passed':
-        throw storeUnavailable('event store', new Error('the append came too late'));
+        throw storeUnavailable('the event store', new Error('the append came too late'));
       case 'failed':
         this.#limits.failed();
         throw outcomeUnknown(

@@ -50,7 +50,7 @@ export class EventStoreDbStore implements EventStore {
     try {
       // 1. Nothing is sent until the server is known to support batch appends.
       const started = performance.now();
-      await within(deadlineMs, this.#connection.ready(), () => storeUnavailable('event store')).catch(
+      await within(deadlineMs, this.#connection.ready(), () => storeUnavailable('the event store')).catch(
         (error: unknown) => {
           throw readFault(error);
         },

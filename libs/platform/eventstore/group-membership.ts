@@ -49,11 +49,11 @@ export class GroupMembership implements OpenMembership {
         if (delivery) yield { kind: 'delivery', delivery };
         else this.#acknowledge(item);
       }
-      if (this.#pull.ended) throw storeUnavailable('event store', new Error('the server ended the subscription'));
+      if (this.#pull.ended) throw storeUnavailable('the event store', new Error('the server ended the subscription'));
       if (await this.#pull.wait(this.#livenessMs)) continue;
       // A group without new events and a dead server look the same from here.
       await this.#connection.head();
-      if (!isConfirmed) throw storeUnavailable('event store', new Error('the subscription was not confirmed'));
+      if (!isConfirmed) throw storeUnavailable('the event store', new Error('the subscription was not confirmed'));
     }
   }
 

@@ -221,7 +221,7 @@ export async function beginIdempotent(
  * @throws `Fault` `store_unavailable` if the request has a key whose store does not answer
  */
 export function requireKnownKey({ idempotentRun }: FastifyRequest): void {
-  if (idempotentRun?.unknownSinceMs !== undefined) throw storeUnavailable('redis');
+  if (idempotentRun?.unknownSinceMs !== undefined) throw storeUnavailable('Redis');
 }
 
 /**

@@ -55,7 +55,7 @@ export async function runRequestOnce<T>(
   const log = (error: unknown): void =>
     request.log.warn({ err: error, request_id: request.id }, 'the outcome of an idempotency key was not stored');
   return runOnce({ store, key: keyOfRequest(run), log }, schema, async ({ begunAtMs, unknownSinceMs }) => {
-    if (unknownSinceMs !== undefined) throw storeUnavailable('redis');
+    if (unknownSinceMs !== undefined) throw storeUnavailable('Redis');
     run.repeatedSinceMs = begunAtMs;
     return work();
   });

@@ -21,7 +21,7 @@ const UNAVAILABLE = new Set([
 /** A `store_unavailable` fault if Kafka is unavailable, slow or electing a leader; else the error itself. */
 export function kafkaFault(error: unknown): unknown {
   if (error instanceof Fault) return error;
-  return isUnavailable(error) ? storeUnavailable('kafka', error) : error;
+  return isUnavailable(error) ? storeUnavailable('Kafka', error) : error;
 }
 
 /** Decides by the cause: kafkajs wraps errors that it has retried in one with `retriable: false`. */

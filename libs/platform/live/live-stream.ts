@@ -100,7 +100,7 @@ export class LiveStream implements ReplayedStream {
    * @throws `Fault` `store_unavailable`
    */
   async open(): Promise<boolean> {
-    await within(SUBSCRIBE_TIMEOUT_MS, this.#subscribed.promise, () => storeUnavailable('redis'));
+    await within(SUBSCRIBE_TIMEOUT_MS, this.#subscribed.promise, () => storeUnavailable('Redis'));
     const head = await this.log.head(this.organizationId, this.id);
     if (head === null) return false;
     this.#events.announce(head);

@@ -81,7 +81,7 @@ export class LiveStreams {
    * @throws `Fault` `store_unavailable`
    */
   async open(source: LiveSource, of: StreamRef): Promise<LiveStream | null> {
-    if (this.#isClosed) throw storeUnavailable('redis');
+    if (this.#isClosed) throw storeUnavailable('Redis');
     const name = nameOf(source.log, of);
     let known = this.#known.get(name);
     if (known === undefined) {

@@ -54,7 +54,7 @@ export class RedisCluster extends ClusterNodes implements RedisClient {
   async send<T>(key: string, command: (node: Redis) => Promise<T>): Promise<T> {
     let target = this.#targetOf(calculateSlot(key));
     for (let redirections = 0; ; redirections++) {
-      if (target === null) throw storeUnavailable('redis');
+      if (target === null) throw storeUnavailable('Redis');
       try {
         // In one iteration of the event loop, so that no other command comes in between.
         if (target.asking) target.node.asking().catch(() => undefined);
@@ -101,7 +101,7 @@ export class RedisCluster extends ClusterNodes implements RedisClient {
       this.nodes().map((node) => guarded(node.function('LOAD', 'REPLACE', source))),
     );
     const failed = loads.filter((load) => load.status === 'rejected');
-    if (failed.length === loads.length) throw failed[0]?.reason ?? storeUnavailable('redis');
+    if (failed.length === loads.length) throw failed[0]?.reason ?? storeUnavailable('Redis');
   }
 
   async remove(keys: readonly string[]): Promise<number> {
@@ -119,7 +119,7 @@ export class RedisCluster extends ClusterNodes implements RedisClient {
 
   async *scan(match: string, step: number): AsyncGenerator<readonly string[]> {
     const masters = this.nodes();
-    if (masters.length === 0) throw storeUnavailable('redis');
+    if (masters.length === 0) throw storeUnavailable('Redis');
     for (const node of masters) yield* scanNode(node, match, step);
   }
 
@@ -135,7 +135,7 @@ export class RedisCluster extends ClusterNodes implements RedisClient {
           ),
       })),
     );
-    if (!answers.some(({ answers }) => answers)) throw storeUnavailable('redis');
+    if (!answers.some(({ answers }) => answers)) throw storeUnavailable('Redis');
     return answers;
   }
 
@@ -146,7 +146,7 @@ export class RedisCluster extends ClusterNodes implements RedisClient {
   /** Runs commands together, and follows their redirections. Errors are mapped by `redisFault`. */
   async #run(commands: readonly SlotCommand[]): Promise<RawReply[]> {
     const all = commands.map((command): Sent => {
-      return { command, target: this.#targetOf(command.slot), reply: [storeUnavailable('redis'), null] };
+      return { command, target: this.#targetOf(command.slot), reply: [storeUnavailable('Redis'), null] };
     });
     let waiting = all;
     for (let redirections = 0; waiting.length > 0; redirections++) {
@@ -200,7 +200,7 @@ async function sendTogether(commands: readonly Sent[]): Promise<void> {
       });
       const replies = (await pipeline.exec()) ?? [];
       for (const [index, sent] of some.entries()) {
-        sent.reply = replies[places[index] ?? -1] ?? [storeUnavailable('redis'), null];
+        sent.reply = replies[places[index] ?? -1] ?? [storeUnavailable('Redis'), null];
       }
     }),
   );

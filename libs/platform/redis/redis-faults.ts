@@ -14,7 +14,7 @@ const IS_BUG =
 export function redisFault(error: unknown): unknown {
   if (error instanceof Fault) return error;
   if (isReplyError(error) && IS_BUG.test(error.message)) return error;
-  return storeUnavailable('redis', error);
+  return storeUnavailable('Redis', error);
 }
 
 /** Whether Redis answered with an error, as opposed to not answering. */

@@ -204,5 +204,5 @@ export async function waitForRedis(redis: RedisClient, timeoutMs: number): Promi
   if (redis.isReady) return;
   const { promise: ready, resolve } = Promise.withResolvers<void>();
   const stopWaiting = redis.onReady(() => void (redis.isReady && resolve()));
-  await within(timeoutMs, ready, () => storeUnavailable('redis')).finally(stopWaiting);
+  await within(timeoutMs, ready, () => storeUnavailable('Redis')).finally(stopWaiting);
 }

@@ -192,7 +192,7 @@ it('fills the gap when the batch before could not be applied', async () => {
   const write = await readModel.begun(0);
   const second = rename('second');
   await eventually(async () => expect(await logged()).toHaveLength(3));
-  write.release(storeUnavailable('redis'));
+  write.release(storeUnavailable('Redis'));
   await first;
   readModel.release();
   await second;
@@ -218,7 +218,7 @@ it('looks up what the batch before has written once that is applied', async () =
 it('an append that fails does not affect the batch before, nor the next one', async () => {
   const first = rename('first');
   const write = await readModel.begun(0);
-  store.refusal = storeUnavailable('event store');
+  store.refusal = storeUnavailable('the event store');
   await expect(rename('refused')).rejects.toMatchObject({ code: 'store_unavailable' });
   const third = rename('third');
   await eventually(async () => expect(await logged()).toEqual(['plain', 'first', 'third']));

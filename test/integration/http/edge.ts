@@ -130,7 +130,7 @@ function declareThings(app: HttpApp, commands: string[]): void {
     const { commandId, onDecided } = commandContext(request);
     commands.push(commandId);
     if (request.body.how === 'rejected') onDecided?.();
-    if (request.body.how === 'fault') throw storeUnavailable('event store', new Error('connect 10.0.0.1:2113'));
+    if (request.body.how === 'fault') throw storeUnavailable('the event store', new Error('connect 10.0.0.1:2113'));
     if (request.body.how === 'conflict') throw conflict('Others were faster');
     if (request.body.how === 'missing' || request.body.how === 'rejected') throw notFound();
     throw new TypeError('a secret of the inside');

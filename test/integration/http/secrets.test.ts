@@ -62,7 +62,7 @@ describe.each(planted)('the secret in %s', (name, value, secret) => {
 
   it('is in no answer', () => {
     expect(found(answerOf(new HttpError(502, 'bad', echo)).detail)).toEqual([]);
-    expect(found(answerOf(Object.assign(storeUnavailable('redis'), { message: echo })).detail)).toEqual([]);
+    expect(found(answerOf(Object.assign(storeUnavailable('Redis'), { message: echo })).detail)).toEqual([]);
   });
 
   it('is in no event, nor in the names of its members', () => {

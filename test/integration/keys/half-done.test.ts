@@ -44,7 +44,7 @@ it('the error does not claim an unchanged key if the second step of a rotation f
   let mayIssue = true;
   const store: EventStore = {
     append(stream, expected, events, options) {
-      if (!mayIssue && events.some(({ type }) => type === 'KeyIssued.v4')) throw storeUnavailable('event store');
+      if (!mayIssue && events.some(({ type }) => type === 'KeyIssued.v4')) throw storeUnavailable('the event store');
       return platform.store.append(stream, expected, events, options);
     },
     readStream: (stream, options) => platform.store.readStream(stream, options),

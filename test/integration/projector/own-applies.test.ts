@@ -132,7 +132,7 @@ describe('events that a command of the process has applied', () => {
   });
 
   it('are waited for where the feed is faster, and applied where that fails', async () => {
-    readModel.refusal = storeUnavailable('redis');
+    readModel.refusal = storeUnavailable('Redis');
     await rename('second');
     await caughtUp();
     expect([readModel.writes, await shown()]).toEqual([2, 'second']);

@@ -159,7 +159,7 @@ describe('a rebuild while the log is unavailable', () => {
       subscribe: (options) => test.platform.feed.subscribe(options),
       idAt: (position) => test.platform.feed.idAt(position),
       mayHaveRemoved: (...asked) => test.platform.feed.mayHaveRemoved(...asked),
-      head: () => Promise.reject(storeUnavailable('event store')),
+      head: () => Promise.reject(storeUnavailable('the event store')),
     };
     const before = await dumpReadModels(test.platform.redis);
     await expect(rebuild({ feed, ...models }, { signal: AbortSignal.timeout(10_000) })).rejects.toThrow(/unavailable/);

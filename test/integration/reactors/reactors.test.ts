@@ -112,7 +112,7 @@ describe('a reactor', () => {
     let calls = 0;
     const handle = (_event: unknown, process: JobProcess) => {
       calls += 1;
-      if (calls < 5) throw storeUnavailable('redis');
+      if (calls < 5) throw storeUnavailable('Redis');
       return [nextOf(process, `attempt ${process.attempt}`)];
     };
     start(jobReactor({ category, handle, limits: { maxAttempts: 1 } }));

@@ -426,7 +426,7 @@ it('a channel cannot be joined while its opening may still fail', async () => {
   const failing = late.open(organizationId, channelId);
   await eventually(() => reads.length === 1);
   expect(late.openOne(organizationId, channelId)).toBe(null);
-  reads[0]?.reject(storeUnavailable('event store'));
+  reads[0]?.reject(storeUnavailable('the event store'));
   await expect(failing).rejects.toMatchObject({ code: 'store_unavailable' });
   expect(late.live.streams.size).toBe(0);
   const opening = late.open(organizationId, channelId);

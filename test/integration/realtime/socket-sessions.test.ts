@@ -199,7 +199,7 @@ it('a socket whose key has ended is closed although the key of another one canno
 
 it('a socket whose key cannot be verified is closed with 4014, after which it may reconnect', async () => {
   const doubtful = await follow({}, PONG);
-  failures.set(doubtful.grant.keyId, storeUnavailable('event store'));
+  failures.set(doubtful.grant.keyId, storeUnavailable('the event store'));
   expect(await doubtful.closed).toBe(4014);
 });
 

@@ -105,7 +105,7 @@ export async function agentInLog(
 /** @throws HttpError 409 for an agent that is deactivated; `Fault` `store_unavailable` without Redis, which runs need */
 export function requireAnswering({ isActive }: Agent, { redis }: Pick<Prompting, 'redis'>): void {
   if (!isActive) throw deactivated();
-  if (!redis.isReady) throw storeUnavailable('redis');
+  if (!redis.isReady) throw storeUnavailable('Redis');
 }
 
 /**

@@ -19,7 +19,7 @@ class Channel {
 
   readonly putDraft = async (_ref: unknown, offset: number | null, text: string): ReturnType<Drafts['put']> => {
     if (this.tookMs > 0) await new Promise((resolve) => setTimeout(resolve, this.tookMs));
-    if (this.isAway) throw storeUnavailable('redis');
+    if (this.isAway) throw storeUnavailable('Redis');
     if (this.isOver) return { ok: false, reason: 'complete_already' };
     const { length } = this.text;
     if (offset !== null && offset !== length) return { ok: false, reason: 'wrong_offset', length };

@@ -279,7 +279,7 @@ export class InteractionCommands {
         : await this.#queries.interaction(organizationId, ref, { reader: null, includeIncomplete: true });
     } else document = documentAfter(result.events[0], before, owner);
     // The interaction exists, so Redis lacks it.
-    if (document === null) throw storeUnavailable('redis');
+    if (document === null) throw storeUnavailable('Redis');
     return { ok: true, document, revision: result.revision };
   }
 }

@@ -273,7 +273,7 @@ export async function sendChanged(
     throw faultAfterWrite(error);
   });
   // The interaction exists, so Redis lacks it.
-  if (document === null) throw faultAfterWrite(storeUnavailable('redis'));
+  if (document === null) throw faultAfterWrite(storeUnavailable('Redis'));
   setPosition(request, reply, { stream: streamName(CHANNEL, channelId), revision });
   return sendJson(reply, document);
 }

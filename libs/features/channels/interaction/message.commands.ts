@@ -92,7 +92,7 @@ export class MessageCommands {
         ? await this.#queries.interaction(organizationId, ref, shown)
         : supersededJson(event, { organizationId, channelId });
     // The interaction exists, so Redis lacks it.
-    if (current === null) throw storeUnavailable('redis');
+    if (current === null) throw storeUnavailable('Redis');
     return { ok: true, document: current, revision: result.revision };
   }
 

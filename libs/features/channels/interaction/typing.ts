@@ -104,7 +104,7 @@ export class Typing implements LiveValues {
     if (writers.size > MAX_TYPING) writers.delete(String(writers.keys().next().value));
     clearTimeout(watched.expiry);
     watched.expiry = setTimeout(watched.stop, TYPING_TTL_MS).unref();
-    return within(SUBSCRIBE_TIMEOUT_MS, watched.listening, () => storeUnavailable('redis'));
+    return within(SUBSCRIBE_TIMEOUT_MS, watched.listening, () => storeUnavailable('Redis'));
   }
 
   #follow(organizationId: EntityId, channelId: EntityId, topic: string): Watched {

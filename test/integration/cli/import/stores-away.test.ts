@@ -88,28 +88,28 @@ describe('an import, when a store goes down and comes back', () => {
       what: 'the event store dies',
       away: () => eventStore.kill9(),
       back: () => eventStore.restart(),
-      says: 'event store',
+      says: 'The event store',
       inCampaign: false,
     },
     {
       what: 'the event store freezes',
       away: () => eventStore.pause(),
       back: () => eventStore.resume(),
-      says: 'event store',
+      says: 'The event store',
       inCampaign: true,
     },
     {
       what: 'Redis dies',
       away: () => redis.kill9(),
       back: () => redis.restart(),
-      says: 'redis',
+      says: 'Redis',
       inCampaign: false,
     },
     {
       what: 'Redis freezes',
       away: () => redis.pause(),
       back: () => redis.resume(),
-      says: 'redis',
+      says: 'Redis',
       inCampaign: true,
     },
   ];
@@ -128,7 +128,7 @@ describe('an import, when a store goes down and comes back', () => {
         code: 0,
         said: expect.stringMatching(/the store is back; the import continues\n$/),
       });
-      expect(said).toContain(`parley: The ${says}`);
+      expect(said).toContain(`parley: ${says}`);
       const { imported, already, bad } = JSON.parse(stdout);
       expect({ sum: imported + already, bad }).toEqual({ sum: 2 * CONVERSATIONS, bad: 0 });
       await expectAllOnce(name);
@@ -161,7 +161,7 @@ describe('an import, when a store stays down', () => {
     expect(await startImport(path, 1).exit).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'parley: The redis is unavailable\n',
+      stderr: 'parley: Redis is unavailable\n',
     });
   });
 });

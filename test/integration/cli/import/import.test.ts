@@ -13,6 +13,7 @@ import { newId } from '#libs/kernel/ids.ts';
 import { type CommandRun, PARLEY_COMMAND, runParley } from '#test/support/command-line.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { readLog } from '#test/support/log-reader.ts';
+import { recordTopic } from '#test/support/realtime/channel-life.ts';
 import { IN_CAMPAIGN } from '#test/support/rounds.ts';
 import { startTestApi, type TestApi } from '#test/support/test-api.ts';
 import { zipOf } from '#test/support/zip.ts';
@@ -115,10 +116,13 @@ describe('parley import', () => {
     const reading = (async () => {
       for await (const chunk of events.body!.pipeThrough(new TextDecoderStream())) read += chunk;
     })().catch(() => undefined);
+    const topic = await recordTopic(api.stores.platform.topics, { organizationId: id, channelId });
     await imported(lines.length);
+    await eventually(() => expect(topic.heads.at(-1)).toBe(451));
+    topic.stop();
     const sequences = () => [...read.matchAll(/^id: (\d+)$/gm)].map(([, sequence]) => Number(sequence));
-    // After the channel and its first message. Without a notice, streams are compared with their read models, but later.
-    await eventually(() => expect(sequences().at(-1)).toBe(451), { timeoutMs: 8_000 });
+    // After the channel and its first message.
+    await eventually(() => expect(sequences().at(-1)).toBe(451));
     const post = { method: 'POST', url: `/api/v1/channels/${channelId}/interactions`, key, body: { content } } as const;
     expect((await api.call(post)).status).toBe(200);
     await eventually(() => expect(sequences().at(-1)).toBe(452));

@@ -180,8 +180,8 @@ async function registered(ids: readonly EntityId[], organizationId: EntityId, { 
 }
 
 /**
- * No decision depends on the depth of an agent's message that mentions no agent. It is that of the run that wrote the message,
- * which the worker usually remembers.
+ * No decision depends on the depth of an agent's message that mentions no agent: the message has the depth of the run that
+ * wrote it, which the worker usually remembers.
  */
 async function depthOf(
   message: PostedMessage,
@@ -192,7 +192,7 @@ async function depthOf(
   const { channelId, turnId, sender, runId, mentions } = message;
   if (runId !== null && mentions.size === 0) {
     const own = await invocations.current({ ...commandContext('depth'), seenRevision: FIRST }, runId);
-    // Clients choose the metadata of what they post.
+    // Clients choose the metadata of their messages.
     const isOwn = own?.channelId === channelId && own.turnId === turnId && own.agentId === sender.agentId;
     if (isOwn) return own.depth + 1;
   }

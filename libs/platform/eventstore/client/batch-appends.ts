@@ -38,7 +38,7 @@ export class BatchAppends {
   /** By correlation id. */
   readonly #unanswered = new Map<string, Unanswered>();
 
-  /** @param onDefect called with the errors of answers that belong to no append, or lack what they must have */
+  /** @param onDefect called with the errors of answers that belong to no append, or lack required fields */
   constructor(client: EventStoreDBClient, onDefect: (error: unknown) => void) {
     this.#client = client;
     this.#onDefect = onDefect;

@@ -41,7 +41,7 @@ function nameOf(stream: string): Field {
   return message(1, [text(3, stream)]);
 }
 
-/** @param first number of the field of a revision or a position; those of the start and of the end follow it */
+/** @param first number of the field of a revision or a position; the fields of the start and of the end have the next numbers */
 function startOf(from: ReadRequest['from'], first: number): Field {
   if (from === 'start') return message(first + 1, NOTHING);
   if (from === 'end') return message(first + 2, NOTHING);

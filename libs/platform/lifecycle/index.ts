@@ -1,6 +1,5 @@
 export { startBackgroundJob, type BackgroundJob } from './background-job.ts';
 export { EventLoopPace } from './event-loop-pace.ts';
-export { joinedCall } from './joined-call.ts';
 export { FairSemaphore, type FairSemaphoreOptions, QueueFull } from './fair-semaphore.ts';
 export { refusalLines, runProcess, silentLog, StartRefusal, throwUncaught } from './run-process.ts';
 export type { LifecycleLog, RunningRole } from './run-process.ts';
@@ -15,6 +14,6 @@ export {
   type BackoffOptions,
 } from './retry.ts';
 export { requireVersion } from './required-version.ts';
-export { SharedCalls } from './shared-calls.ts';
+export { joinedCall, SharedCalls } from './shared-calls.ts';
 export { StopSequence } from './stop-sequence.ts';
 export { WakeUp } from './wake-up.ts';

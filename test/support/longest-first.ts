@@ -11,7 +11,6 @@ import { findS3Server, isS3ServerBuilt } from '#test/support/s3/versitygw.mjs';
  */
 const LONGEST = [
   'test/integration/set-up/start.test.ts',
-  'test/integration/cli/import/stores-away.test.ts',
   'test/e2e/documents.test.ts',
   'test/e2e/lost-log.test.ts',
   'test/integration/testing/package.test.ts',

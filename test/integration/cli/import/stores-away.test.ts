@@ -1,33 +1,34 @@
 /** Stores that go down during `parley import`, and come back or stay down. */
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 
+import { ProgressFile } from '#services/cli/import/progress-file.ts';
 import { startParleyCommand } from '#test/support/command-line.ts';
 import { startTestEventStore, type TestEventStoreProcess } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { readLog } from '#test/support/log-reader.ts';
-import { type ParleyProcess, startParleyProcess } from '#test/support/parley-process.ts';
+import { type ParleyHere, startParleyHere } from '#test/support/parley-here.ts';
 import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
 import { IN_CAMPAIGN } from '#test/support/rounds.ts';
 
-/** Enough to be under way for a second: a look at the log takes a part of it. */
-const CONVERSATIONS = 2_000;
+/** More than an import has in flight, before and after a store goes down. */
+const CONVERSATIONS = 200;
 
 let eventStore: TestEventStoreProcess;
 let redis: TestRedis;
-let parley: ParleyProcess;
+let parley: ParleyHere;
 let work: string;
 let sources = 0;
 
 beforeAll(async () => {
   work = await mkdtemp(join(tmpdir(), 'parley-test-away-'));
   [eventStore, redis] = await Promise.all([startTestEventStore({ mode: 'process' }), startTestRedis()]);
-  parley = await startParleyProcess({ eventstoreUrl: eventStore.url, redisUrl: redis.url });
-  await parley.ready();
+  parley = await startParleyHere({ EVENTSTORE_URL: eventStore.url, REDIS_URL: redis.url });
 });
 afterEach(async () => {
+  vi.restoreAllMocks();
   await eventStore.resume();
   await redis.resume();
 });
@@ -66,9 +67,16 @@ const textsOf = async (name: string): Promise<string[]> => {
     .filter((text) => text.startsWith(`${name}:`));
 };
 
-/** It has saved its progress: work is done, and work is left. Of the first posts, which are sent together, none may be saved yet. */
-const isUnderWay = async (): Promise<void> =>
-  expect(await readdir(join(work, 'imports'))).toEqual([expect.stringMatching(/\.json$/)]);
+/** Calls `act` while the import notes that the first messages are in the log, before it sends the next ones. */
+function whenUnderWay(act: () => Promise<void>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const { note } = ProgressFile.prototype;
+    vi.spyOn(ProgressFile.prototype, 'note').mockImplementationOnce(function (this: ProgressFile, progress) {
+      act().then(resolve, reject);
+      note.call(this, progress);
+    });
+  });
+}
 
 /** Every conversation is there once, its answer below its question. */
 async function expectAllOnce(name: string): Promise<void> {
@@ -118,9 +126,9 @@ describe('an import, when a store goes down and comes back', () => {
     'reports it, waits, and imports everything once: $what',
     async ({ away, back, says }) => {
       const { path, name } = await writeSource();
+      const isAway = whenUnderWay(away);
       const { exit, stderr } = startImport(path, 60);
-      await eventually(isUnderWay, { everyMs: 20 });
-      await away();
+      await isAway;
       await eventually(() => stderr().includes('retrying for up to'));
       await back();
       const { code, stdout, stderr: said } = await exit;
@@ -139,9 +147,9 @@ describe('an import, when a store goes down and comes back', () => {
 describe('an import, when a store stays down', () => {
   it('ends with an error that says how to resume, and resumes', async () => {
     const { path, name } = await writeSource();
+    const isAway = whenUnderWay(() => eventStore.kill9());
     const cut = startImport(path, 1);
-    await eventually(isUnderWay);
-    await eventStore.kill9();
+    await isAway;
     const { code, stdout, stderr } = await cut.exit;
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     const lines = stderr.trim().split('\n');

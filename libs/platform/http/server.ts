@@ -47,8 +47,6 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
     requirePlainJson(request.headers);
     done(null, parseJsonBody(Buffer.isBuffer(body) ? body : Buffer.from(body)));
   });
-  app.setValidatorCompiler(validatorCompiler);
-  app.setSerializerCompiler(() => (data) => JSON.stringify(data));
   app.setErrorHandler((error: Error, request, reply) => {
     if (error instanceof InputRefused) return replyWithError(wholeRefusal(error, request), request, reply);
     // Fastify checks the headers of a QUERY before it looks for a route; no route supports QUERY.
@@ -126,6 +124,14 @@ function createApp(options: HttpServerOptions, publicAddress: PublicAddress): Ht
     trustProxy: options.trustedProxies ? [...options.trustedProxies] : false,
     // An emoji in a path is up to 105 characters when percent-encoded.
     routerOptions: { maxParamLength: 256 },
+    // Otherwise, Fastify loads compilers of its own, which take a twentieth of a start.
+    schemaController: {
+      compilersFactory: {
+        // Fastify types this as a compiler of JSON Schema, and calls it like any other.
+        buildValidator: () => validatorCompiler as never,
+        buildSerializer: () => () => (data) => JSON.stringify(data),
+      },
+    },
     frameworkErrors: (_error, request, reply) => replyWithError(notFound(), request, reply),
     clientErrorHandler: answerBrokenRequest,
   }).withTypeProvider<HttpTypeProvider>();

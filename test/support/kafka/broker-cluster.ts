@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { onFreePort } from '../on-free-port.ts';
-import { ensureKafkaBroker } from './kafka-broker.mjs';
+import { brokerClasses } from './java.ts';
 import { type BrokerPlace, formatStorage, newClusterId, startBrokerProcess } from './broker-process.ts';
 
 export interface TestKafkaCluster {
@@ -26,10 +26,9 @@ const MEMBERS = 3;
 export const startTestKafkaCluster = (): Promise<TestKafkaCluster> => onFreePort(startOn);
 
 async function startOn(firstPort: number): Promise<TestKafkaCluster> {
-  const version = process.env['KAFKA_TEST_VERSION'];
-  const classPath = await ensureKafkaBroker(join(import.meta.dirname, '../../..'), { version });
+  const classes = await brokerClasses();
   const folder = await mkdtemp(join(tmpdir(), 'parley-test-kafka-cluster-'));
-  const places = await placesIn(folder, classPath, firstPort);
+  const places = await placesIn(folder, classes, firstPort);
   // No broker serves before a majority is up.
   const started = await Promise.allSettled(places.map(startBrokerProcess));
   const running = new Map(started.flatMap((one, index) => (one.status === 'fulfilled' ? [[index, one.value]] : [])));
@@ -59,7 +58,11 @@ async function startOn(firstPort: number): Promise<TestKafkaCluster> {
   };
 }
 
-async function placesIn(folder: string, classPath: string, firstPort: number): Promise<readonly BrokerPlace[]> {
+async function placesIn(
+  folder: string,
+  classes: readonly string[],
+  firstPort: number,
+): Promise<readonly BrokerPlace[]> {
   const clusterId = newClusterId();
   const controllerPorts = [firstPort];
   while (controllerPorts.length < MEMBERS) controllerPorts.push(await freePort());
@@ -69,7 +72,7 @@ async function placesIn(folder: string, classPath: string, firstPort: number): P
     const dataDir = join(folder, `broker-${id}`, 'data');
     await mkdir(dataDir, { recursive: true });
     await formatStorage(dataDir, { nodeId: id, clusterId });
-    places.push({ dataDir, classPath, port: await freePort(), controllerPort, member: { id, controllerPorts } });
+    places.push({ dataDir, classes, port: await freePort(), controllerPort, member: { id, controllerPorts } });
   }
   return places;
 }

@@ -18,8 +18,8 @@ export interface BrokerPlace {
   readonly listeners?: readonly Listener[];
   /** Further settings of the broker, by Kafka's names. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Class path of the broker's jars, for `java -cp`. */
-  readonly classPath: string;
+  /** Flags by which `java` finds the broker's classes. */
+  readonly classes: readonly string[];
   /** Id of the process that the broker ends with. Default: this one. */
   readonly owner?: number;
 }
@@ -62,10 +62,10 @@ export function newClusterId(): string {
 
 /** @throws Error with the last log lines, when it ends or does not serve in time */
 export async function startBrokerProcess(place: BrokerPlace) {
-  const { dataDir, classPath, owner } = place;
+  const { dataDir, classes, owner } = place;
   const properties = join(dataDir, '..', 'server.properties');
   await writeFile(properties, settings(place));
-  const child = spawn('java', [...FLAGS, '-cp', classPath, 'kafka.Kafka', properties], {
+  const child = spawn('java', [...FLAGS, ...classes, 'kafka.Kafka', properties], {
     stdio: ['ignore', 'pipe', 'pipe'],
     // Detached, in a process group of its own: Ctrl-C in a terminal must not reach the broker, which we stop last.
     detached: true,

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { onFreePort } from '../on-free-port.ts';
-import { ensureKafkaBroker } from './kafka-broker.mjs';
 import { chooseStore } from '../stores/choice.ts';
 import { type BrokerProcess, COMMON_SETTINGS, formatStorage, startBrokerProcess } from './broker-process.ts';
+import { brokerClasses } from './java.ts';
 import { plainKafka } from './plain-kafka.ts';
 import { sharedBroker } from './shared-broker.ts';
 
@@ -92,19 +92,20 @@ function containerSettings(reachedAt: string): Record<string, string> {
 }
 
 async function startNative(): Promise<TestKafkaProcess> {
-  const version = process.env['KAFKA_TEST_VERSION'];
-  const classPath = await ensureKafkaBroker(join(import.meta.dirname, '../../..'), { version });
+  const classes = await brokerClasses();
   const folder = await mkdtemp(join(tmpdir(), 'parley-test-kafka-'));
   const dataDir = join(folder, 'data');
   await mkdir(dataDir);
   await formatStorage(dataDir);
   const started = await onFreePort(async (port) => {
-    const place = { dataDir, classPath, port, controllerPort: await freePort() };
+    const place = { dataDir, classes, port, controllerPort: await freePort() };
     return { place, broker: await startBrokerProcess(place) };
   });
   const { place } = started;
   let broker: BrokerProcess = started.broker;
-  say(`a broker of its own: ${version ?? 'the version of test/support/kafka/pom.xml'}, port ${place.port}`);
+  say(
+    `a broker of its own: ${process.env['KAFKA_TEST_VERSION'] ?? 'the version of test/support/kafka/pom.xml'}, port ${place.port}`,
+  );
   const kill9 = async (): Promise<void> => {
     broker.kill('SIGKILL');
     await broker.exited;

@@ -1,14 +1,13 @@
 /** A Kafka broker that requires TLS and authenticates its clients by a password or by a certificate. */
-import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { onFreePort } from '../on-free-port.ts';
-import { ensureKafkaBroker } from './kafka-broker.mjs';
 import { formatStorage, startBrokerProcess } from './broker-process.ts';
 import { makeCertificateAuthority } from './certificates.ts';
+import { brokerClasses } from './java.ts';
+import { addScramUser } from './scram-user.ts';
 
 export interface SecureTestKafka {
   /** `host:port` of the plaintext listener without authentication, through which a test inspects the broker. */
@@ -29,10 +28,9 @@ export interface SecureTestKafka {
 const USERNAME = 'parley';
 const PASSWORD = 'a password of this test only';
 
-/** Always a new broker. Takes longer to start than one without passwords. */
+/** Always a new broker. */
 export async function startSecureTestKafka(): Promise<SecureTestKafka> {
-  const version = process.env['KAFKA_TEST_VERSION'];
-  const classPath = await ensureKafkaBroker(join(import.meta.dirname, '../../..'), { version });
+  const classes = await brokerClasses();
   const folder = await mkdtemp(join(tmpdir(), 'parley-test-kafka-secure-'));
   const dataDir = join(folder, 'data');
   await mkdir(dataDir);
@@ -42,7 +40,7 @@ export async function startSecureTestKafka(): Promise<SecureTestKafka> {
     const [controllerPort, forPassword, forCertificate] = [await freePort(), await freePort(), await freePort()];
     const started = await startBrokerProcess({
       dataDir,
-      classPath,
+      classes,
       port: free,
       controllerPort,
       settings: AUTHORIZER,
@@ -59,7 +57,7 @@ export async function startSecureTestKafka(): Promise<SecureTestKafka> {
     await rm(folder, { recursive: true, force: true });
   };
   try {
-    await addScramUser(classPath, `127.0.0.1:${port}`);
+    await addScramUser(port, USERNAME, PASSWORD);
   } catch (error) {
     await stop();
     throw error;
@@ -114,22 +112,3 @@ const PASSWORD_SETTINGS = {
   'scram-sha-256.sasl.jaas.config': SCRAM,
   'scram-sha-512.sasl.jaas.config': SCRAM,
 };
-
-/** Uses Kafka's own command, because kafkajs cannot do this. The command takes one mechanism of a user at a time. */
-async function addScramUser(classPath: string, broker: string): Promise<void> {
-  const command = ['--bootstrap-server', broker, '--alter', '--entity-type', 'users', '--entity-name', USERNAME];
-  const flags = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Dorg.slf4j.simpleLogger.defaultLogLevel=error'];
-  await Promise.all(
-    ['SCRAM-SHA-256', 'SCRAM-SHA-512'].map((mechanism) => {
-      const added = ['--add-config', `${mechanism}=[password=${PASSWORD}]`];
-      return promisify(execFile)('java', [
-        ...flags,
-        '-cp',
-        classPath,
-        'kafka.admin.ConfigCommand',
-        ...command,
-        ...added,
-      ]);
-    }),
-  );
-}

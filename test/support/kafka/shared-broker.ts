@@ -1,5 +1,5 @@
 /**
- * A native broker for all files of a run: it takes five seconds of processor time to start. No test kills, pauses or
+ * A native broker for all files of a run: it takes two seconds of processor time to start. No test kills, pauses or
  * configures it, and each uses topics of its own.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { freePort } from '#infra/private-redis/free-port.ts';
 import { onFreePort } from '../on-free-port.ts';
 import { oncePerRun, runFolder } from '../once-per-run.ts';
 import { formatStorage, startBrokerProcess } from './broker-process.ts';
-import { ensureKafkaBroker } from './kafka-broker.mjs';
+import { brokerClasses } from './java.ts';
 
 const NAME = 'kafka';
 
@@ -21,13 +21,12 @@ export async function sharedBroker(): Promise<string> {
 }
 
 async function start(folder: string): Promise<void> {
-  const version = process.env['KAFKA_TEST_VERSION'];
-  const classPath = await ensureKafkaBroker(join(import.meta.dirname, '../../..'), { version });
+  const classes = await brokerClasses();
   const dataDir = join(folder, 'data');
   await mkdir(dataDir);
   await formatStorage(dataDir);
   await onFreePort(async (port) => {
-    const place = { dataDir, classPath, port, controllerPort: await freePort() };
+    const place = { dataDir, classes, port, controllerPort: await freePort() };
     // The parent of the worker processes: it ends last.
     const { pid } = await startBrokerProcess({ ...place, owner: process.ppid });
     await writeFile(join(folder, 'pid'), `${pid}`);

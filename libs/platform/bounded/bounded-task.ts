@@ -1,4 +1,5 @@
 /** Messages between the parent and its bounded process. Plain data. */
+import { flushCompileCache } from 'node:module';
 
 /**
  * Why a task has failed: `refused` by a rule, `failed` for a reason that its handler does not know, `timeout`, `memory`,
@@ -89,7 +90,11 @@ export function serveTasks<Request, Result>(
     }
   };
   process.on('message', (task: Task) => {
-    void replyTo(task).then((reply) => process.send?.(reply));
+    void replyTo(task).then((reply) => {
+      process.send?.(reply);
+      // Tasks load modules, and the signal that ends this process would leave them out of the cache.
+      flushCompileCache();
+    });
   });
   process.send?.('started');
   // The parent has died.

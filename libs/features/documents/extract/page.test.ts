@@ -130,7 +130,7 @@ describe('the links of a page', () => {
   });
 
   it('are limited, and the page says so', () => {
-    const page = read(Array.from({ length: 100_000 }, (_, index) => `<a href=/${index}>${index}</a>`).join(''));
+    const page = read(Array.from({ length: 10_000 }, (_, index) => `<a href=/${index}>${index}</a>`).join(''));
     expect(page.links).toHaveLength(2_000);
     expect(page.linksTruncated).toBe(true);
   });
@@ -348,7 +348,7 @@ it('half a character in structured data is replaced', () => {
 describe('hostile pages', () => {
   const MIB = 1024 * 1024;
   it.each([
-    ['10 MiB without a tag', 'word '.repeat(2 * MIB)],
+    ['6 MiB without a tag', 'word '.repeat(1.2 * MIB)],
     ['50,000 nested elements', `${'<div><b><a href=x>'.repeat(50_000)}deep${'</a></b></div>'.repeat(50_000)}<p>after`],
     ['end tags without start', `${'<ul><li>'.repeat(1_000)}${'</b></p></x>'.repeat(300_000)}`],
     ['list items in list items', `${'<dl>'.repeat(600)}${'<li><dd>'.repeat(100_000)}`],

@@ -1,6 +1,6 @@
 /** The event store is killed, paused and restarted. The clients are not restarted. */
 import { Metadata, status } from '@grpc/grpc-js';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import { newId } from '#libs/kernel/ids.ts';
@@ -13,11 +13,19 @@ import {
 import { startTestEventStore, type TestEventStoreProcess } from '#test/support/event-store.ts';
 import { eventually as eventuallyWithin } from '#test/support/eventually.ts';
 import { logEvent, numberedEvents } from '#test/support/log-events.ts';
+import { IN_CAMPAIGN } from '#test/support/rounds.ts';
 import { startMisbehavingServer } from './misbehaving-server.ts';
 
 /** A container restarts slowly on a busy machine. These limits only end tests that hang. */
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 const eventually = <T>(probe: () => T | Promise<T>): Promise<T> => eventuallyWithin(probe, { timeoutMs: 60_000 });
+
+/** Serves again at the end of each test. */
+let server: TestEventStoreProcess;
+beforeAll(async () => {
+  server = await startTestEventStore({ mode: 'process' });
+});
+afterAll(() => server?.stop());
 
 const cleanUps: (() => unknown)[] = [];
 afterEach(async () => {
@@ -25,7 +33,7 @@ afterEach(async () => {
 });
 
 test('calls fail at once after the server was killed, and succeed as soon as it is back', async () => {
-  const { server, store } = await setUp();
+  const { store } = await setUp();
   const stream = newStream();
   await store.append(stream, NO_EVENTS, numberedEvents(3));
   await server.kill9();
@@ -42,7 +50,7 @@ test('calls fail at once after the server was killed, and succeed as soon as it 
 });
 
 test('a read ends at once when its signal aborts, with events waiting and with a silent server', async () => {
-  const { server, store } = await setUp();
+  const { store } = await setUp();
   const stream = newStream();
   await store.append(stream, NO_EVENTS, numberedEvents(600));
   const taken = new AbortController();
@@ -67,7 +75,7 @@ test('a read ends at once when its signal aborts, with events waiting and with a
 });
 
 test('appends in progress when the server is killed have an unknown outcome and can be repeated', async () => {
-  const { server, store } = await setUp();
+  const { store } = await setUp();
   await store.append(newStream(), NO_EVENTS, numberedEvents(1));
   const attempts = Array.from({ length: 50 }, () => ({ stream: newStream(), events: numberedEvents(100) }));
   const send = ({ stream, events }: (typeof attempts)[number]) => store.append(stream, NO_EVENTS, events);
@@ -84,10 +92,10 @@ test('appends in progress when the server is killed have an unknown outcome and 
 });
 
 test('reads require the leader: after the refusal of a follower they continue at the leader that it names', async () => {
-  const { server: leader, store: ofLeader } = await setUp();
+  const { store: ofLeader } = await setUp();
   const stream = newStream();
   await ofLeader.append(stream, NO_EVENTS, numberedEvents(3));
-  const { hostname, port } = new URL(leader.url);
+  const { hostname, port } = new URL(server.url);
   let refused = 0;
   // It has no requests so far. Like EventStoreDB, it refuses only requests that require the leader.
   const follower = await startMisbehavingServer({
@@ -111,7 +119,7 @@ test('reads require the leader: after the refusal of a follower they continue at
 });
 
 test('calls to a silent server fail within the deadline, and succeed when it responds again', async () => {
-  const { server, store } = await setUp();
+  const { store } = await setUp();
   const stream = newStream();
   await store.append(stream, NO_EVENTS, numberedEvents(3));
   const late = numberedEvents(1, 3);
@@ -129,7 +137,7 @@ test('calls to a silent server fail within the deadline, and succeed when it res
 });
 
 test('calls to a server that is silent from the start fail within the deadline', async () => {
-  const { server, store } = await setUp();
+  const { store } = await setUp();
   await server.pause();
   expect((await faultOf(store.append(newStream(), NO_EVENTS, numberedEvents(1)))).code).toBe('store_unavailable');
   await server.resume();
@@ -139,7 +147,7 @@ test('calls to a server that is silent from the start fail within the deadline',
 
 test('a feed detects a silent server, and delivers all events when it responds again', async () => {
   const interruptions: unknown[] = [];
-  const { server, store, feed } = await setUp({
+  const { store, feed } = await setUp({
     livenessMs: 200,
     onInterruption: (error: unknown) => interruptions.push(error),
   });
@@ -156,7 +164,7 @@ test('a feed detects a silent server, and delivers all events when it responds a
 });
 
 test('a feed that starts before its server waits for it', async () => {
-  const { server, store, feed } = await setUp();
+  const { store, feed } = await setUp();
   const stream = newStream();
   await store.append(stream, NO_EVENTS, numberedEvents(3));
   await server.kill9();
@@ -167,7 +175,7 @@ test('a feed that starts before its server waits for it', async () => {
 });
 
 test('a feed reconnects after the server was killed without any other call', async () => {
-  const { server, store, feed } = await setUp();
+  const { store, feed } = await setUp();
   const stream = newStream();
   await store.append(stream, NO_EVENTS, numberedEvents(3));
   const seen = follow(feed, stream);
@@ -183,12 +191,12 @@ test('a feed reconnects after the server was killed without any other call', asy
 });
 
 test('under load and repeated kills every acknowledged event is stored once, in order, and delivered by the feed', async () => {
-  const { server, store, feed } = await setUp();
+  const { store, feed } = await setUp();
   const streams = Array.from({ length: 4 }, newStream);
   const followers = streams.map((stream) => follow(feed, stream));
   const stop = new AbortController();
   const writers = streams.map((stream) => writeUntil(stop.signal, store, stream));
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < (IN_CAMPAIGN ? 5 : 2); round++) {
     await eventually(() => store.ping());
     const before = writers.map(({ acknowledged }) => acknowledged.length);
     await eventually(() => writers.every(({ acknowledged }, index) => acknowledged.length > (before[index] ?? 0) + 20));
@@ -207,8 +215,6 @@ test('under load and repeated kills every acknowledged event is stored once, in 
 });
 
 test('a cluster URL works, and survives kills as well', async () => {
-  const server = await startTestEventStore({ mode: 'process' });
-  cleanUps.push(() => server.stop());
   const url = `esdb+discover://127.0.0.1:${server.port}?tls=false&maxDiscoverAttempts=1&discoveryInterval=50`;
   const { store, feed, close } = await connectEventStore({ url });
   cleanUps.push(close);
@@ -228,11 +234,9 @@ test('a cluster URL works, and survives kills as well', async () => {
 });
 
 async function setUp(options: { livenessMs?: number; onInterruption?: (error: unknown) => void } = {}) {
-  const server: TestEventStoreProcess = await startTestEventStore({ mode: 'process' });
-  cleanUps.push(() => server.stop());
   const { store, feed, close } = await connectEventStore({ url: server.url, ...options });
   cleanUps.push(close);
-  return { server, store, feed };
+  return { store, feed };
 }
 
 /** Appends one event at a time, retrying as a command does: same event, same expected revision. */

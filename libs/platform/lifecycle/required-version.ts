@@ -1,7 +1,4 @@
 import { createRequire } from 'node:module';
-import { z } from 'zod';
-
-const manifest = z.object({ version: z.string() });
 
 /**
  * For a library whose internals Parley replaces (decision 89): the replacements were written for one version.
@@ -9,9 +6,10 @@ const manifest = z.object({ version: z.string() });
  * @throws Error that names both versions, if another one is installed
  */
 export function requireVersion(library: string, expected: string): void {
-  const { version } = manifest.parse(createRequire(import.meta.url)(`${library}/package.json`));
+  // Not by a schema: threads of search would load zod, half of their start, for this line alone.
+  const { version }: { version?: unknown } = createRequire(import.meta.url)(`${library}/package.json`);
   if (version === expected) return;
   throw new Error(
-    `Parley replaces internals of ${library} ${expected}, and ${version} is installed: install ${library}@${expected}`,
+    `Parley replaces internals of ${library} ${expected}, and ${String(version)} is installed: install ${library}@${expected}`,
   );
 }

@@ -9,6 +9,7 @@ import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { runParley } from '#test/support/command-line.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { embedding, sendVectors } from '#test/support/knowledge/embedding-server.ts';
+import { IN_CAMPAIGN } from '#test/support/rounds.ts';
 import { useVectorSearch, VEHICLES } from './vector-search.ts';
 
 const stage = useVectorSearch();
@@ -158,6 +159,8 @@ describe('with an endpoint for embeddings, a search', () => {
     (...items: unknown[]): Spoil =>
     (vectors, at) =>
       void vectors.splice(at, 1, ...items);
+  /** A refusal of a request, and a vector that is none: marks of the others are in the same files. */
+  const OPENED_AGAIN = new Set(['413', 'an item of null']);
   it.each<[string, Spoil]>([
     ['413', fails(413, '')],
     ['500 for NaN', fails(500, '{"error":"failed to encode response: json: unsupported value: NaN"}')],
@@ -180,14 +183,15 @@ describe('with an endpoint for embeddings, a search', () => {
       }
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ data: items }));
     };
-    const { indexes, logged, ask, whenEmbedded } = open(`one bad ${_}`);
-    await whenEmbedded(id, 5);
-    expect(names(await ask(id, 'car'))?.toSorted()).toEqual(['Automobile', 'Cardinal']);
-    expect(logged.filter((line) => line.includes('gives no vector for a text'))).toHaveLength(2);
+    const first = open(`one bad ${_}`);
+    await first.whenEmbedded(id, 5);
+    expect(names(await first.ask(id, 'car'))?.toSorted()).toEqual(['Automobile', 'Cardinal']);
+    expect(first.logged.filter((line) => line.includes('gives no vector for a text'))).toHaveLength(2);
     // It is marked, and not sent again.
-    await indexes.close();
+    const isOpenedAgain = IN_CAMPAIGN || OPENED_AGAIN.has(_);
+    if (isOpenedAgain) await first.indexes.close();
     const requests = stage.server.requests.length;
-    const again = open(`one bad ${_}`);
+    const again = isOpenedAgain ? open(`one bad ${_}`) : first;
     await again.ask(id, 'vehicle');
     await post(`/${id}/facts`, { nodes: [{ name: 'Physician' }] });
     await eventually(async () => expect(names(await again.ask(id, 'doctor'))).toEqual(['Physician']));

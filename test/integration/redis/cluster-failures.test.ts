@@ -7,7 +7,7 @@ import { ProjectionState } from '#libs/platform/readmodel/index.ts';
 import { connectRedis, type RedisClient, waitForRedis } from '#libs/platform/redis/index.ts';
 import { startTestEventStore, type TestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { type ParleyProcess, startParleyProcess } from '#test/support/parley-process.ts';
+import { type ParleyHere, startParleyHere } from '#test/support/parley-here.ts';
 import { dumpReadModels } from '#test/support/read-model-dump.ts';
 import { startWriters } from '#test/support/realtime/channel-writers.ts';
 import { channelLog, framesAgainstLog, replay } from '#test/support/realtime/expected-frames.ts';
@@ -24,7 +24,7 @@ const WRITES = 60;
 
 let cluster: TestRedisCluster;
 let eventStore: TestEventStore;
-let parley: ParleyProcess;
+let parley: ParleyHere;
 let redis: RedisClient;
 /** A channel on the victim and one elsewhere. */
 let channels: readonly [string, string];
@@ -36,10 +36,9 @@ beforeAll(async () => {
   [cluster, eventStore] = await Promise.all([startTestRedisCluster({ replicas: true }), startTestEventStore()]);
   redis = connectRedis(cluster.url, { onError: () => undefined });
   [parley] = await Promise.all([
-    startParleyProcess({ eventstoreUrl: eventStore.url, redisUrl: cluster.url }),
+    startParleyHere({ EVENTSTORE_URL: eventStore.url, REDIS_URL: cluster.url }),
     waitForRedis(redis, LONG_MS),
   ]);
-  await parley.ready();
   const state = cluster.masterOf(CHANNEL_PROJECTION_KEYS.build);
   victim = cluster.masters.find((node) => node !== state) ?? cluster.masters[0];
   channels = [await channelOn((node) => node === victim), await channelOn((node) => node !== victim)];

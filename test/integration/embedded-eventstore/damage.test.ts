@@ -6,9 +6,19 @@ import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { backUpEventStore, startEmbeddedEventStore } from '#infra/embedded-eventstore/index.ts';
 import { damageOf } from '#infra/embedded-eventstore/log/damage.ts';
+import { IN_CAMPAIGN } from '#test/support/rounds.ts';
 import { runStoreProcess } from './event-store-process.ts';
 
 const PAGE_BYTES = 4096;
+const REFUSAL =
+  /^\w+: the log .*events\.mdb is damaged: .*`npx parley backup`.*`npx parley rebuild --accept-lost-events`.*$/;
+/** One of each problem. */
+const IN_PROCESSES = new Set([
+  'half of the file is gone',
+  'the first meta page is overwritten',
+  'a leaf is zeros',
+  'the roots are overwritten',
+]);
 
 let parent: string;
 let whole: string;
@@ -91,13 +101,19 @@ test.each<[damage: string, problem: RegExp, harm: (file: string, size: number) =
 ])('a log of which %s is refused, and the error names the backup', async (damage, problem, harm) => {
   const { dataDir, file } = await copyOf(damage);
   await harm(file, (await stat(file)).size);
-  const { code, output } = await runStoreProcess({ dataDir });
-  expect(output).toMatch(
-    /^event store: the log .*events\.mdb is damaged: .*`npx parley backup`.*`npx parley rebuild --accept-lost-events`.*\n$/,
+  // First: what is not found here would end the process of the tests.
+  expect(damageOf(file)).toMatch(problem);
+  const folder = join(dataDir, 'eventstore');
+  const refusal = await startEmbeddedEventStore({ dataDir: folder }).then(
+    () => 'none',
+    (error: unknown) => String(error),
   );
-  expect(output).toMatch(problem);
-  expect(code).toBe(1);
-  await expect(backUpEventStore(join(dataDir, 'eventstore'), join(dataDir, 'copy'))).rejects.toThrow('is damaged');
+  expect(refusal).toMatch(REFUSAL);
+  expect(refusal).toMatch(problem);
+  await expect(backUpEventStore(folder, join(dataDir, 'copy'))).rejects.toThrow('is damaged');
+  if (!IN_CAMPAIGN && !IN_PROCESSES.has(damage)) return;
+  const { code, output } = await runStoreProcess({ dataDir });
+  expect([code, output]).toEqual([1, refusal.replace(/^\w+: /, 'event store: ').concat('\n')]);
 });
 
 test('a log whose last pages are free and were never written is not damaged', async () => {

@@ -5,6 +5,8 @@ import { gfmFromMarkdown } from 'mdast-util-gfm';
 import { gfm } from 'micromark-extension-gfm';
 import { describe, expect, it } from 'vitest';
 
+import { rounds } from '#test/support/rounds.ts';
+
 import { cleanText } from './model-text.ts';
 
 const SOURCES = [
@@ -241,7 +243,7 @@ describe('the text of a model', () => {
         expect(tree.children.at(-2)).toMatchObject({ type: 'heading', depth: 2 });
         expect(foreignIn(tree)).toEqual([]);
       }),
-      { numRuns: 3_000 },
+      { numRuns: rounds(600) },
     );
   });
 

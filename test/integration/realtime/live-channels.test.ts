@@ -249,7 +249,7 @@ it('subscribers that read nothing hold a bounded amount of memory together, and 
   const place = await newChannel(features);
   const data = {
     participant: { type: 'system' },
-    content: [{ type: 'text', text: 'x'.repeat(2_000) }],
+    content: [{ type: 'text', text: 'x'.repeat(8_000) }],
     contentRole: 'agent_response',
     complete: true,
     metadata: null,
@@ -259,7 +259,7 @@ it('subscribers that read nothing hold a bounded amount of memory together, and 
     depth: 1,
     organizationApplication: null,
   };
-  await append(place, 600, (n) => ({ type: 'InteractionPosted.v1', data: { ...data, spanId: `span-${n}` } }));
+  await append(place, 150, (n) => ({ type: 'InteractionPosted.v1', data: { ...data, spanId: `span-${n}` } }));
   const channel = await open(place);
   const crowd = Array.from({ length: 80 }, () => {
     const subscriber = new Recorder(channel);
@@ -272,8 +272,8 @@ it('subscribers that read nothing hold a bounded amount of memory together, and 
   expect(held).toBeGreaterThan(32 * MIB);
   expect(held).toBeLessThan(70 * MIB);
   for (const subscriber of crowd) subscriber.unsentBytes = 0;
-  await eventually(() => crowd.every(({ frames }) => frames.length >= 602), { timeoutMs: 60_000 });
-  for (const { received } of crowd) expect(received).toEqual([...events(1, 601), 'caught_up 601']);
+  await eventually(() => crowd.every(({ frames }) => frames.length >= 152), { timeoutMs: 60_000 });
+  for (const { received } of crowd) expect(received).toEqual([...events(1, 151), 'caught_up 151']);
 }, 150_000);
 
 it('a resume beyond the events of this process makes it catch up; one beyond the log is refused', async () => {

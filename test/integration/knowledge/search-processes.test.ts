@@ -21,11 +21,14 @@ const NODES = 400;
 
 let api: TestApi;
 let folder: string;
+/** Lives until the end. */
+let other: Searcher;
 const children: ChildProcess[] = [];
 
 beforeAll(async () => {
   api = await startTestApi();
   folder = await mkdtemp(join(tmpdir(), 'parley-test-processes-'));
+  other = await startSearcher();
 });
 afterAll(async () => {
   for (const child of children) child.kill('SIGKILL');
@@ -107,7 +110,7 @@ it('a process that is killed in the middle of a transaction leaves an index that
     }));
     await post(`/${id}/facts`, { nodes });
   }
-  const [killed, other] = await Promise.all([startSearcher(), startSearcher()]);
+  const killed = await startSearcher();
   killed.search(id, count).catch(() => undefined);
   await eventually(() => isBeingWritten(join(folder, `${id}.sqlite`)), { everyMs: 1 });
   const answer = other.search(id, count);
@@ -122,7 +125,7 @@ it('a process that is killed in the middle of a transaction leaves an index that
 
 it('two processes see all that a third one has written, and the same, while both catch up', async () => {
   const { id } = await post('', { name: `Graph ${newId()}` });
-  const searchers = await Promise.all([startSearcher(), startSearcher()]);
+  const searchers = [other, await startSearcher()];
   const progress = { written: 0, isWriting: true };
   const writer = (async () => {
     for (let request = 0; request < 25; request++) {

@@ -1,4 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { deflateSync, crc32 } from 'node:zlib';
 
 import sharp from 'sharp';
@@ -11,6 +13,7 @@ import { DocumentsApi } from '#test/support/documents-api.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { SAMPLE_FILES } from '#test/support/media-files.ts';
 import { roleContext } from '#test/support/role-context.ts';
+import { IN_CAMPAIGN } from '#test/support/rounds.ts';
 import { startWebsite, type Website } from '#test/support/website.ts';
 
 const MEDIA = '/api/v1/media';
@@ -107,30 +110,28 @@ describe('an upload', () => {
   });
 
   it('has at most 100 MiB, with or without a declared length', async () => {
-    const send = (body: ReadableStream | Uint8Array<ArrayBuffer>) =>
-      fetch(`${url}${MEDIA}/uploads`, {
-        method: 'POST',
-        headers: { authorization: api.api.rootKey, 'content-type': 'video/mp4' },
-        body,
-        duplex: 'half',
-      } as RequestInit);
+    const target = `${url}${MEDIA}/uploads`;
+    const headers = { authorization: api.api.rootKey, 'content-type': 'video/mp4' };
+    const declared = request(target, { method: 'POST', headers: { ...headers, 'content-length': 100 * MIB + 1 } });
+    declared.on('error', () => undefined).write(Buffer.alloc(MIB));
+    const [{ statusCode }] = (await once(declared, 'response')) as [IncomingMessage];
+    declared.destroy();
+    expect(statusCode).toBe(413);
+
     const chunk = new Uint8Array(MIB);
     let sent = 0;
-    const stream = new ReadableStream({
+    const body = new ReadableStream({
       pull(controller) {
         if (sent++ < 101) controller.enqueue(chunk);
         else controller.close();
       },
     });
     // The server closes the connection while the client sends: clients see either.
-    for (const body of [stream, new Uint8Array(100 * MIB + 1)]) {
-      expect(
-        await send(body).then(
-          ({ status }) => status,
-          () => 413,
-        ),
-      ).toBe(413);
-    }
+    const status = await fetch(target, { method: 'POST', headers, body, duplex: 'half' } as RequestInit).then(
+      (response) => response.status,
+      () => 413,
+    );
+    expect(status).toBe(413);
   });
 
   it('is refused without content, compressed, or for a graph that does not exist', async () => {
@@ -175,9 +176,24 @@ describe('an item with a source', () => {
   });
 });
 
+/** Of each kind of result, one; `file-inspector.test.ts` has the formats of each. */
+const KINDS = new Set([
+  'turned.jpg',
+  'drawing.bmp',
+  'turned.pdf',
+  'encrypted.pdf',
+  'tone.mp3',
+  'turned.mp4',
+  'archive.zip',
+  'utf16.txt',
+  'page.html',
+  'unknown.bin',
+]);
+
 it('files of all kinds are known by their content, measured and previewed', async () => {
-  const items = await Promise.all(SAMPLE_FILES.map(async ({ make, name }) => uploaded(await make(), { name })));
-  for (const [index, { name, expected }] of SAMPLE_FILES.entries()) {
+  const samples = SAMPLE_FILES.filter(({ name }) => IN_CAMPAIGN || KINDS.has(name));
+  const items = await Promise.all(samples.map(async ({ make, name }) => uploaded(await make(), { name })));
+  for (const [index, { name, expected }] of samples.entries()) {
     const item = items[index];
     const { mimeType, format, resourceType, width = 0, height = 0, pages = null, preview = null } = expected;
     expect(item).toMatchObject({ name, status: 'Ready', mime_type: mimeType, format, resource_type: resourceType });

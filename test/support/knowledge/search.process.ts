@@ -1,4 +1,5 @@
 /** A process that answers searches from indexes in a folder, which others may use at the same time. */
+import { flushCompileCache } from 'node:module';
 import { pino } from 'pino';
 
 import { GraphSearch } from '#libs/features/knowledge/search/graph-search.ts';
@@ -26,3 +27,5 @@ process.on('message', ({ id, graphId, question }: Asked) => {
 // Killed or disconnected: nothing is closed.
 process.on('disconnect', () => process.exit());
 process.send?.({ id: 0 });
+// Tests kill it, which would leave its modules to be compiled at each start.
+flushCompileCache();

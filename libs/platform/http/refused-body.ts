@@ -59,14 +59,18 @@ function discardBody(raw: IncomingMessage): Promise<void> {
   const { socket } = raw;
   return new Promise((resolve) => {
     const bound = discardBound(MAX_DISCARDING_MS, () => socket.destroy());
+    // The client has sent its last byte, but not all of the body: nothing else would end the connection.
+    const leave = (): void => void socket.end();
     const end = (): void => {
       bound.end();
+      socket.off('end', leave);
       discarding.delete(socket);
       resolve();
     };
     if (raw.complete || raw.destroyed) return end();
     discarding.add(socket);
     raw.once('end', end).once('close', end);
+    socket.once('end', leave);
     // Not `resume`, which does nothing while a reader that was interrupted still waits for `readable`.
     raw.on('readable', () => {
       for (let chunk: Buffer | null; (chunk = raw.read() as Buffer | null) !== null;) bound.count(chunk);

@@ -1,6 +1,7 @@
 /** Bodies that are refused before they were read: the client gets the reply, however much it still sends. */
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { DocumentsApi } from '#test/support/documents-api.ts';
 import { IN_CAMPAIGN } from '#test/support/rounds.ts';
@@ -117,6 +118,21 @@ describe('a body that is refused', () => {
     const sent = await send('POST /api/v1/channels', keyed(...headers), { start });
     expect([sent.status, sent.tookAll]).toEqual([status, true]);
     expect(JSON.parse(sent.body)).toHaveProperty('detail');
+  });
+
+  it('ends with its connection when the client leaves', async () => {
+    // Without the deadline of the body, which ends the connection at last.
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    try {
+      const socket = connect({ port, host: '127.0.0.1' });
+      const closed = once(socket, 'close');
+      socket.write(['POST /api/v1/channels HTTP/1.1', 'host: parley', LENGTH, '', 'the rest is missing'].join('\r\n'));
+      await once(socket, 'data');
+      socket.resume().end();
+      expect(await closed).toEqual([false]);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('is read up to a limit', async () => {

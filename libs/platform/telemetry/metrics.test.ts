@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { createMetrics } from './metrics.ts';
 
 const metrics = () => createMetrics({ processMetrics: false });
@@ -57,4 +57,21 @@ test('an observed gauge is read at each scrape, and one that fails takes nothing
   const text = await subject.scrape();
   expect(text).toContain('parley_lag 4');
   expect(text).toContain('parley_broken Nan');
+});
+
+test('a process that was paused for a day adds few samples', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval'] });
+  const clock = vi.spyOn(process, 'hrtime').mockReturnValue([0, 0]);
+  try {
+    const subject = createMetrics();
+    clock.mockReturnValue([86_400, 0]);
+    vi.advanceTimersByTime(10_000);
+    const text = await subject.scrape();
+    const samples = Number(/^nodejs_eventloop_utilization_histogram_count (\d+)$/m.exec(text)?.[1]);
+    expect(samples).toBeGreaterThan(0);
+    expect(samples).toBeLessThan(10_000);
+  } finally {
+    clock.mockRestore();
+    vi.useRealTimers();
+  }
 });

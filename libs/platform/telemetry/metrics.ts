@@ -18,12 +18,18 @@ export interface MetricsOptions {
 }
 
 /**
+ * How often the utilization of the event loop is read. After a pause of the process, or where a test sets the clock forward,
+ * the library adds a sample for each interval that was missed: with its own 100 ms, a day kept a process busy for a minute.
+ */
+const UTILIZATION_MS = 10_000;
+
+/**
  * The metrics of a process. Names are in snake_case and end with the unit (`…_seconds`, `…_total`); they get the prefix
  * `parley_`. A repeated name returns the same metric. Labels have few values: never an id.
  */
 export function createMetrics({ processMetrics = true, build }: MetricsOptions = {}) {
   const registry = new Registry();
-  if (processMetrics) collectDefaultMetrics({ register: registry });
+  if (processMetrics) collectDefaultMetrics({ register: registry, eventLoopUtilizationTimeout: UTILIZATION_MS });
   const http = new RouteTimings();
   const optionsOf = (name: string, help: string, labelNames: readonly string[]) => ({
     name: `parley_${name}`,

@@ -159,14 +159,17 @@ function start(limits: ProcessLimits): ChildProcess {
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     // As structured clones: bytes and undefined arrive as they are.
     serialization: 'advanced',
-    // Threads of images, and one for reading files. Each thread and each arena of the allocator counts as memory.
+    // Threads of images, and a thread for reading files. Each thread and each arena of the allocator counts as memory.
     env: { MALLOC_ARENA_MAX: '2', UV_THREADPOOL_SIZE: String(tasksAtOnce + 1), ...compileCache() },
   });
   child.unref();
   return child;
 }
 
-/** Compiling its modules takes more than half of the start of a process. Node names a folder for its version in that of all. */
+/**
+ * Without the cache, a process compiles its modules for more than half of its start. Node keeps a folder for each of its
+ * versions in the folder that the variable names.
+ */
 function compileCache(): Record<string, string> {
   const ofVersion = getCompileCacheDir();
   return ofVersion === undefined ? {} : { NODE_COMPILE_CACHE: dirname(ofVersion) };

@@ -195,24 +195,24 @@ export function composeFeatures(platform: Platform, config: FeatureConfig = pars
     routes(app: HttpApp): void {
       interactionRoutes(app, channels);
       messageRoutes(app, channels);
-      messageSearchRoutes(app, { channels, access, messages: messageSearch });
+      messageSearchRoutes(app, channels, access, messageSearch);
       reactionRoutes(app, channels);
       realtime.routes(app);
       channelRoutes(app, channels, { access, markers });
       readMarkerRoutes(app, channels, markers);
       knowledge.routes(app);
       documentRoutes(app, { documents, knowledge, media });
-      crawlRoutes(app, { crawls, knowledge, fetcher: core.fetcher });
+      crawlRoutes(app, crawls, knowledge, core.fetcher);
       reportRoutes(app, reports, knowledge);
       agentRoutes(app, { agents, agentTools, inboxes, knowledge, organizations, fetcher: core.fetcher });
       answering.runRoutes(app);
       mediaItemRoutes(app, core, { media, knowledge, channels, access, limits: uploads });
       answering.decisionRoutes(app);
       prompts.routes(app);
-      organizationRoutes(app, { organizations, users });
-      userRoutes(app, { users, organizations });
-      keyRoutes(app, { keys, organizations });
-      tokenIssuerRoutes(app, { issuers: tokenIssuers, fetcher: core.fetcher });
+      organizationRoutes(app, organizations, users);
+      userRoutes(app, users, organizations);
+      keyRoutes(app, keys, organizations);
+      tokenIssuerRoutes(app, tokenIssuers, core.fetcher);
     },
     /** Effects that follow from events; run by the role `worker`. */
     reactors,

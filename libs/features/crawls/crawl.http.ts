@@ -58,21 +58,16 @@ const errors: RejectionErrors<CrawlRejection> = {
   inactive: () => conflict('The crawl is not active', 'crawl_inactive'),
 };
 
-interface CrawlRouteParts {
-  readonly crawls: Crawls;
-  readonly knowledge: Pick<Knowledge, 'graph'>;
-  readonly fetcher: Pick<Fetcher, 'check'>;
-}
-
+type Graphs = Pick<Knowledge, 'graph'>;
 type Replies = EntityReplies<CrawlState, CrawlEvent, CrawlFacets, CrawlRejection>;
 
 const { writes } = routesTagged('crawls');
 const response = { 200: crawlSchema };
 
-export function crawlRoutes(app: HttpApp, parts: CrawlRouteParts): void {
-  const replies = new EntityReplies(parts.crawls, errors);
+export function crawlRoutes(app: HttpApp, crawls: Crawls, knowledge: Graphs, fetcher: Pick<Fetcher, 'check'>): void {
+  const replies = new EntityReplies(crawls, errors);
   readRoutes(app, replies);
-  createRoute(app, replies, parts);
+  createRoute(app, replies, crawls, knowledge, fetcher);
   commandRoutes(app, replies);
 }
 
@@ -109,7 +104,13 @@ function readRoutes(app: HttpApp, replies: Replies): void {
   });
 }
 
-function createRoute(app: HttpApp, replies: Replies, { crawls, knowledge, fetcher }: CrawlRouteParts): void {
+function createRoute(
+  app: HttpApp,
+  replies: Replies,
+  crawls: Crawls,
+  knowledge: Graphs,
+  fetcher: Pick<Fetcher, 'check'>,
+): void {
   const summary = 'Crawl a website: its pages become documents, from which the knowledge graph learns';
 
   app.post(

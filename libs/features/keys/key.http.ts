@@ -100,27 +100,21 @@ const errors: RejectionErrors<KeyRejection> = {
   withdrawn: () => conflict('Another rotation of the same key came first', 'conflict'),
 };
 
-interface KeyRouteParts {
-  readonly keys: Keys;
-  readonly organizations: Organizations;
-}
-
 type Replies = EntityReplies<KeyState, KeyEvent, KeyFacets, KeyRejection>;
-type Route = KeyRouteParts & { readonly replies: Replies };
 
 const admins = routesTagged('keys').requiring('admin');
 const ofOne = { params, querystring: ofOrganization };
 const response = { 200: keySchema };
 
-export function keyRoutes(app: HttpApp, parts: KeyRouteParts): void {
-  const route = { ...parts, replies: new EntityReplies(parts.keys, errors) };
-  readRoutes(app, route);
-  createRoute(app, route);
-  rotateRoute(app, route);
-  revokeRoute(app, route);
+export function keyRoutes(app: HttpApp, keys: Keys, organizations: Organizations): void {
+  const replies = new EntityReplies(keys, errors);
+  readRoutes(app, replies, organizations);
+  createRoute(app, replies, keys, organizations);
+  rotateRoute(app, replies, keys, organizations);
+  revokeRoute(app, replies, keys, organizations);
 }
 
-function readRoutes(app: HttpApp, { organizations, replies }: Route): void {
+function readRoutes(app: HttpApp, replies: Replies, organizations: Organizations): void {
   declareReads(app, replies, {
     path: '/api/v1/keys',
     tag: 'keys',
@@ -142,7 +136,7 @@ function readRoutes(app: HttpApp, { organizations, replies }: Route): void {
   });
 }
 
-function createRoute(app: HttpApp, { keys, organizations, replies }: Route): void {
+function createRoute(app: HttpApp, replies: Replies, keys: Keys, organizations: Organizations): void {
   app.post(
     '/api/v1/keys',
     {
@@ -174,7 +168,7 @@ function createRoute(app: HttpApp, { keys, organizations, replies }: Route): voi
   );
 }
 
-function rotateRoute(app: HttpApp, { keys, organizations, replies }: Route): void {
+function rotateRoute(app: HttpApp, replies: Replies, keys: Keys, organizations: Organizations): void {
   app.post(
     '/api/v1/keys/:id/rotate',
     admins({
@@ -201,7 +195,7 @@ function rotateRoute(app: HttpApp, { keys, organizations, replies }: Route): voi
   );
 }
 
-function revokeRoute(app: HttpApp, { keys, organizations, replies }: Route): void {
+function revokeRoute(app: HttpApp, replies: Replies, keys: Keys, organizations: Organizations): void {
   app.post(
     '/api/v1/keys/:id/revoke',
     admins({

@@ -21,25 +21,20 @@ import {
 import { decideDelete, decideEndEdge, decideUpdate, type GraphEvent, type GraphState } from './graph.ts';
 import type { GraphSearch } from './search/index.ts';
 
-interface GraphRouteParts {
-  readonly graphs: Graphs;
-  readonly index: GraphSearch;
-}
-
 type Replies = EntityReplies<GraphState, GraphEvent, GraphFacets>;
 
 const { writes } = routesTagged('knowledge');
 const params = graphParams;
 const response = { 200: graphSchema };
 
-export function graphRoutes(app: HttpApp, parts: GraphRouteParts): void {
-  const replies = new EntityReplies(parts.graphs, {}, withCounts(parts.index));
-  readRoutes(app, replies, parts);
-  commandRoutes(app, replies, parts);
-  factRoutes(app, replies, parts);
+export function graphRoutes(app: HttpApp, graphs: Graphs, index: GraphSearch): void {
+  const replies = new EntityReplies(graphs, {}, withCounts(index));
+  readRoutes(app, replies, graphs, index);
+  commandRoutes(app, replies, graphs, index);
+  factRoutes(app, replies, graphs, index);
 }
 
-function readRoutes(app: HttpApp, replies: Replies, { graphs, index }: GraphRouteParts): void {
+function readRoutes(app: HttpApp, replies: Replies, graphs: Graphs, index: GraphSearch): void {
   declareReads(app, replies, {
     path: '/api/v1/knowledge',
     tag: 'knowledge',
@@ -66,7 +61,7 @@ function readRoutes(app: HttpApp, replies: Replies, { graphs, index }: GraphRout
   });
 }
 
-function commandRoutes(app: HttpApp, replies: Replies, { graphs, index }: GraphRouteParts): void {
+function commandRoutes(app: HttpApp, replies: Replies, graphs: Graphs, index: GraphSearch): void {
   app.post(
     '/api/v1/knowledge',
     writes({
@@ -117,7 +112,7 @@ function commandRoutes(app: HttpApp, replies: Replies, { graphs, index }: GraphR
   );
 }
 
-function factRoutes(app: HttpApp, replies: Replies, { graphs, index }: GraphRouteParts): void {
+function factRoutes(app: HttpApp, replies: Replies, graphs: Graphs, index: GraphSearch): void {
   app.post(
     '/api/v1/knowledge/:id/facts',
     writes({

@@ -62,7 +62,7 @@ export function openKnowledge(
   return {
     ...knowledge,
     routes(app) {
-      graphRoutes(app, { graphs, index });
+      graphRoutes(app, graphs, index);
       searchRoutes(app, knowledge.search);
     },
   };

@@ -60,15 +60,13 @@ const params = z.object({ id: idParam('Id of the token issuer') });
 const response = { 200: issuerSchema };
 const admins = routesTagged('token-issuers').requiring('admin');
 
-interface Parts {
-  readonly issuers: TokenIssuers;
-  readonly fetcher: Pick<Fetcher, 'check' | 'isAllowedHost'>;
-}
+/** Where public keys may be fetched from. */
+type KeySources = Pick<Fetcher, 'check' | 'isAllowedHost'>;
 
 type Replies = EntityReplies<TokenIssuerState, TokenIssuerEvent, {}>;
 
-export function tokenIssuerRoutes(app: HttpApp, parts: Parts): void {
-  const replies = new EntityReplies(parts.issuers, {});
+export function tokenIssuerRoutes(app: HttpApp, issuers: TokenIssuers, fetcher: KeySources): void {
+  const replies = new EntityReplies(issuers, {});
   declareReads(app, replies, {
     path: '/api/v1/token-issuers',
     tag: 'token-issuers',
@@ -78,11 +76,11 @@ export function tokenIssuerRoutes(app: HttpApp, parts: Parts): void {
     list: { operationId: 'listTokenIssuers', summary: 'List token issuers, newest first' },
     one: { operationId: 'getTokenIssuer', summary: 'Read a token issuer' },
   });
-  createRoute(app, replies, parts);
-  changeRoutes(app, replies, parts);
+  createRoute(app, replies, issuers, fetcher);
+  changeRoutes(app, replies, issuers, fetcher);
 }
 
-function createRoute(app: HttpApp, replies: Replies, { issuers, fetcher }: Parts): void {
+function createRoute(app: HttpApp, replies: Replies, issuers: TokenIssuers, fetcher: KeySources): void {
   app.post(
     '/api/v1/token-issuers',
     admins({
@@ -118,7 +116,7 @@ function createRoute(app: HttpApp, replies: Replies, { issuers, fetcher }: Parts
   );
 }
 
-function changeRoutes(app: HttpApp, replies: Replies, { issuers, fetcher }: Parts): void {
+function changeRoutes(app: HttpApp, replies: Replies, issuers: TokenIssuers, fetcher: KeySources): void {
   app.patch(
     '/api/v1/token-issuers/:id',
     admins({
@@ -165,7 +163,7 @@ function changeRoutes(app: HttpApp, replies: Replies, { issuers, fetcher }: Part
 const ONE_SOURCE = 'the public keys come from `keys` or from `jwks_url`, not from both';
 
 /** @throws ValidationFailure 422 */
-function requireJwksUrl(fetcher: Parts['fetcher'], url: string): void {
+function requireJwksUrl(fetcher: KeySources, url: string): void {
   requireEndpoint(fetcher, url, ['body', 'jwks_url']);
   if (!url.toLowerCase().startsWith('https:') && !fetcher.isAllowedHost(url)) {
     throw invalid(['body', 'jwks_url'], 'keys are fetched over https', url);

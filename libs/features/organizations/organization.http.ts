@@ -37,15 +37,10 @@ const updateOrganizationBody = z
 
 const params = z.object({ id: idParam('Id of the organization') });
 
-interface OrganizationRouteParts {
-  readonly organizations: Organizations;
-  readonly users: UserSummaries;
-}
-
 const { requiring } = routesTagged('organizations');
 const response = { 200: organizationSchema };
 
-export function organizationRoutes(app: HttpApp, { organizations, users }: OrganizationRouteParts): void {
+export function organizationRoutes(app: HttpApp, organizations: Organizations, users: UserSummaries): void {
   const replies = new EntityReplies(organizations, {}, { of: (shown) => withOwners(shown, users) });
 
   declareReads(app, replies, {

@@ -50,16 +50,11 @@ const errors: RejectionErrors<UserRejection> = {
   deactivated: () => conflict('The user is deactivated', 'deactivated'),
 };
 
-interface UserRouteParts {
-  readonly users: Users;
-  readonly organizations: Organizations;
-}
-
 const admins = routesTagged('users').requiring('admin');
 const ofOne = { params, querystring: ofOrganization };
 const response = { 200: userSchema };
 
-export function userRoutes(app: HttpApp, { users, organizations }: UserRouteParts): void {
+export function userRoutes(app: HttpApp, users: Users, organizations: Organizations): void {
   const replies = new EntityReplies(users, errors);
 
   declareReads(app, replies, {

@@ -20,7 +20,7 @@ import {
 import { metadataOf } from '../run/response.ts';
 import type { Answering } from '../context.ts';
 import { ChannelRefusal, RunInChannel } from '../run/run.channel.ts';
-import { saidTo } from '../run/run.conversation.ts';
+import { messagesFor } from '../run/run.conversation.ts';
 import { decideFailure, decideResponse, type ExternalRejection, obstacleOf } from './run.external.ts';
 import { type Runs, runSchema } from '../run/run.read.ts';
 import type { Run } from '../run/run.ts';
@@ -89,7 +89,7 @@ export function externalRunRoutes(app: HttpApp, answering: Answers): void {
     }),
     async (request) => {
       const run = await ownRun(runs, request.principal, request.params.id);
-      const messages = await saidTo(answering.channels.queries, run);
+      const messages = await messagesFor(answering.channels.queries, run);
       if (messages === null) throw notFound();
       return { messages };
     },

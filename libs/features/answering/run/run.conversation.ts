@@ -45,7 +45,7 @@ async function answeredMessage(
 }
 
 /** A message of a conversation, with its content items. */
-export interface Said {
+export interface ConversationMessage {
   readonly role: 'user' | 'assistant';
   readonly text: string;
   readonly content: StoredInteraction['content'];
@@ -57,13 +57,13 @@ export interface Said {
  * @throws Fault `store_unavailable`
  */
 export async function conversationOf(queries: ConversationQueries, run: Run): Promise<ModelMessage[] | null> {
-  const said = await saidTo(queries, run);
-  const worded = said?.filter(({ text }, index) => text !== '' || index === said.length - 1) ?? null;
+  const messages = await messagesFor(queries, run);
+  const worded = messages?.filter(({ text }, index) => text !== '' || index === messages.length - 1) ?? null;
   return worded && worded.map(({ role, text }) => (role === 'user' ? { role, text } : { role, text, toolCalls: [] }));
 }
 
 /** As {@link conversationOf}, also messages without words: payments, custom content. */
-export async function saidTo(queries: ConversationQueries, run: Run): Promise<Said[] | null> {
+export async function messagesFor(queries: ConversationQueries, run: Run): Promise<ConversationMessage[] | null> {
   const { channelId, agentId, asked: question } = run;
   // The asking agent decides what of the channel the asked one gets to know.
   if (question !== null) {
@@ -82,7 +82,7 @@ export async function saidTo(queries: ConversationQueries, run: Run): Promise<Sa
     before = (await messagesUpTo(queries, run, ref.sequence)).filter(({ sequence }) => sequence < ref.sequence);
   }
   const late = run.lane === null ? [] : await lateAnswers(queries, run, ref.sequence);
-  const earlier = withAnswers(before, late).flatMap((one) => saidIn(one, agentId) ?? []);
+  const earlier = withAnswers(before, late).flatMap((one) => messageSeenBy(one, agentId) ?? []);
   return [...earlier, messageOfOther(asked)];
 }
 
@@ -129,14 +129,14 @@ function withAnswers(items: readonly StoredInteraction[], answers: readonly Stor
 }
 
 /** @returns null for what is no message: reasoning, tool calls, notifications */
-function saidIn(shown: StoredInteraction, agentId: string): Said | null {
+function messageSeenBy(shown: StoredInteraction, agentId: string): ConversationMessage | null {
   const { contentRole: role, participant, content } = shown;
   if ((role !== 'user_message' && role !== 'agent_response') || content.length === 0) return null;
   const isOwn = role === 'agent_response' && participant.type === 'agent' && participant.agent_id === agentId;
   return isOwn ? { role: 'assistant', text: textOf(shown), content } : messageOfOther(shown);
 }
 
-function messageOfOther(shown: StoredInteraction): Said {
+function messageOfOther(shown: StoredInteraction): ConversationMessage {
   const { participant } = shown;
   const [role, content, text] = ['user' as const, shown.content, textOf(shown)];
   if ((participant.type !== 'agent' && participant.type !== 'external_agent') || text === '') {

@@ -86,16 +86,11 @@ const OF_CHANNEL_OR_CALLER: MemberRoute = {
 
 const cursorKey = z.tuple([z.number(), z.number(), z.number(), z.int(), z.string()]);
 
-interface SearchParts {
-  readonly channels: Channels;
-  readonly access: Pick<ChannelAccess, 'admitted'>;
-  readonly messages: MessageSearch;
-}
+type Access = Pick<ChannelAccess, 'admitted'>;
 
 const { reads } = routesTagged('interactions');
 
-export function searchRoutes(app: HttpApp, parts: SearchParts): void {
-  const { channels, messages } = parts;
+export function searchRoutes(app: HttpApp, channels: Channels, access: Access, messages: MessageSearch): void {
   app.get(
     '/api/v1/interactions/search',
     reads(
@@ -127,7 +122,7 @@ export function searchRoutes(app: HttpApp, parts: SearchParts): void {
         after: keyOf(page.after),
       };
       const heads = await headsFor(channels, principal, query.channel_id);
-      const found = await admittedMessages(parts, principal, heads, (of) =>
+      const found = await admittedMessages(access, principal, heads, (of) =>
         messages.search(principal.organizationId, of, question),
       );
       const documents = await Promise.all(found.hits.map((hit) => documentOf(channels, principal, hit)));
@@ -173,7 +168,7 @@ async function headsFor(
  * another channel is repeated without that channel: nothing of it has an effect, also not on counts and corrections.
  */
 async function admittedMessages(
-  { access }: SearchParts,
+  access: Access,
   principal: Principal,
   heads: readonly ChannelHead[],
   search: (heads: readonly ChannelHead[]) => Promise<FoundMessages | null>,
@@ -189,7 +184,7 @@ async function admittedMessages(
 }
 
 /** A few at a time: a member may have thousands of channels. */
-async function refusedOf(access: SearchParts['access'], principal: Principal, channelIds: readonly EntityId[]) {
+async function refusedOf(access: Access, principal: Principal, channelIds: readonly EntityId[]) {
   const refused = new Set<EntityId>();
   for (let at = 0; at < channelIds.length; at += CHANNELS_AT_A_TIME) {
     const some = channelIds.slice(at, at + CHANNELS_AT_A_TIME);

@@ -119,7 +119,7 @@ function runCommands({ environment }: CliParts): readonly Command[] {
   const roles = ROLES.map((role) =>
     new Command(role.name)
       .description(`${role.does} (one role, on the stores of EVENTSTORE_URL and REDIS_URL)`)
-      .action(async () => (await import('#services/role-process/app.ts')).runRole(role, environment)),
+      .action(async () => (await import('#services/role-process/run.ts')).runRole(role, environment)),
   );
   return [standalone, ...roles];
 }

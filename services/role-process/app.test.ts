@@ -2,8 +2,9 @@ import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { createLogger } from '#libs/platform/telemetry/index.ts';
-import { configOfRole, startRoleProcess } from './app.ts';
 import { ROLES, type RoleName } from '#services/roles.ts';
+import { startRoleProcess } from './app.ts';
+import { configOfRole } from './run.ts';
 
 const COMPLETE = {
   PARLEY_TOKEN_SECRET: 'sixteen letters!',
@@ -27,12 +28,13 @@ describe('the configuration of a role', () => {
       ].join('\n'),
     );
   });
+});
 
-  it('refuses a first key of the wrong form', () => {
-    expect(() => configOfRole(named('gateway'), { ...COMPLETE, PARLEY_BOOTSTRAP_KEY: 'weak' })).toThrow(
-      /^PARLEY_BOOTSTRAP_KEY must have /,
-    );
-  });
+it('a role process refuses a first key of the wrong form', async () => {
+  const config = configOfRole(named('gateway'), { ...COMPLETE, PARLEY_BOOTSTRAP_KEY: 'weak', PORT: '0' });
+  await expect(startRoleProcess(named('gateway'), config, createLogger({ level: 'silent' }))).rejects.toThrow(
+    /^PARLEY_BOOTSTRAP_KEY must have /,
+  );
 });
 
 it.each(ROLES)('a process of $name stops properly while all its stores are unavailable', async (role) => {

@@ -1,34 +1,16 @@
-/** Runs a role in its own process, on stores that it shares with other processes. Its local disk holds blobs only. */
+/** A role in its own process, on stores that it shares with other processes. Its local disk holds blobs only. */
 import { join } from 'node:path';
 
-import { parseConfig, type Config, type Variables, VERSION } from '#libs/platform/config/index.ts';
-import { runProcess, type LifecycleLog, StopSequence } from '#libs/platform/lifecycle/index.ts';
+import { type Config, VERSION } from '#libs/platform/config/index.ts';
+import { type LifecycleLog, StopSequence } from '#libs/platform/lifecycle/index.ts';
 import { openPlatform } from '#libs/platform/runtime/index.ts';
-import { createLogger, createMetrics } from '#libs/platform/telemetry/index.ts';
+import { type createLogger, createMetrics } from '#libs/platform/telemetry/index.ts';
 import { refuseUnusableKey, startBootstrap } from '#services/first-organization.ts';
 import { composeFeatures } from '#services/features.ts';
 import { ensureListenable, listenRefusal } from '#services/listen-address.ts';
 import { startLogCheck } from '#services/log-check.ts';
 import type { Role } from '#services/role.ts';
 import { startRoles } from '#services/start-roles.ts';
-
-/**
- * Runs a role until this process receives a signal to stop: see `runProcess`.
- *
- * @throws ConfigError, StartRefusal: nothing has been started then
- */
-export function runRole(role: Role, variables: Variables): void {
-  const config = configOfRole(role, variables);
-  const log = createLogger({ level: config.logLevel });
-  runProcess({ log, stopDelayMs: () => config.stopDelayMs, start: () => startRoleProcess(role, config, log) });
-}
-
-/** @throws ConfigError with everything that is wrong or missing; StartRefusal */
-export function configOfRole({ name, needs }: Role, variables: Variables): Config {
-  const config = parseConfig(variables, { by: `the role ${name}`, variables: needs });
-  refuseUnusableKey(config.bootstrapKey);
-  return { ...config, roles: [name] };
-}
 
 interface RoleProcess {
   /** `http://127.0.0.1:8080`, without a slash at the end. */
@@ -47,6 +29,7 @@ export async function startRoleProcess(
   config: Config,
   log: ReturnType<typeof createLogger> & LifecycleLog,
 ): Promise<RoleProcess> {
+  refuseUnusableKey(config.bootstrapKey);
   const stops = new StopSequence(log, config.stopTimeoutMs);
   const command = `npx parley ${role.name}`;
   try {

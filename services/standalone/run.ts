@@ -1,7 +1,7 @@
 import { parseConfig, type Config, type Variables } from '#libs/platform/config/index.ts';
 import { runProcess } from '#libs/platform/lifecycle/index.ts';
 import { createLogger } from '#libs/platform/telemetry/index.ts';
-import { startStandalone, type Standalone } from './app.ts';
+import type { Standalone } from './app.ts';
 
 /**
  * Runs all of Parley until this process receives a signal to stop: see `runProcess`.
@@ -19,6 +19,9 @@ export function runStandalone(variables: Variables, { withBanner }: { readonly w
     async start(signal) {
       config = parseConfig(variables);
       log.level = config.logLevel;
+      // After the configuration was accepted: loading the application takes longer than refusing a variable.
+      const { startStandalone } = await import('./app.ts');
+      signal.throwIfAborted();
       const standalone = await startStandalone(config, { log }, signal);
       if (withBanner) {
         process.stdout.write(banner(standalone, config));

@@ -2,7 +2,7 @@
 import { deepStrictEqual, ok } from 'node:assert/strict';
 
 import { describeConfig } from '#libs/platform/config/index.ts';
-import { configOfRole } from '#services/role-process/app.ts';
+import { configOfRole } from '#services/role-process/run.ts';
 import { ROLES } from '#services/roles.ts';
 import { at, strings } from '#test/integration/deployment/manifests.ts';
 

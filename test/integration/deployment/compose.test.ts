@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { describeConfig } from '#libs/platform/config/index.ts';
-import { configOfRole } from '#services/role-process/app.ts';
+import { configOfRole } from '#services/role-process/run.ts';
 import { ROLES } from '#services/roles.ts';
 import { asRecord } from '#test/support/log-reader.ts';
 import { at, documentsOf, fileOf, problemsOf, schemaOf, strings, validatorsOf } from './manifests.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { describeConfig } from '#libs/platform/config/index.ts';
-import { configOfRole } from '#services/role-process/app.ts';
+import { configOfRole } from '#services/role-process/run.ts';
 import { ROLES } from '#services/roles.ts';
 import { asRecord } from '#test/support/log-reader.ts';
 import { at, documentsOf, problemsOf, schemaOf, validatorsOf } from './manifests.ts';

@@ -3,62 +3,79 @@ import { cp, mkdtemp, rm, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
 import { findRunning } from '#infra/data-folder/index.ts';
 import { ALL_PROJECTION_KEYS, CHANNEL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
+import { createApiKey } from '#libs/platform/http/index.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import { startParley } from '#services/testing/index.ts';
 import { runParley } from '#test/support/command-line.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestEventStore, type TestEventStore, type TestEventStoreProcess } from '#test/support/event-store.ts';
 import { readLog } from '#test/support/log-reader.ts';
-import { startParleyProcess, type ParleyProcess } from '#test/support/parley-process.ts';
+import { startParleyHere, type ParleyHere } from '#test/support/parley-here.ts';
+import { startParleyProcess, type ParleyProcess, type ParleyProcessOptions } from '#test/support/parley-process.ts';
 import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
 import { IN_CAMPAIGN } from '#test/support/rounds.ts';
 
-const REFUSAL =
-  /parley: the log lacks events that the read models hold: event \d+ of \S+ \(position \d+\/\d+\) is not in it/;
+const LOST_LOG =
+  'the log lacks events that the read models hold: event \\d+ of \\S+ \\(position \\d+/\\d+\\) is not in it';
+/** Of a process. */
+const REFUSAL = new RegExp(`parley: ${LOST_LOG}`);
+const CHOICES = /older backup .* then .*`npx parley rebuild --accept-lost-events`/;
 
 const made = z.object({ id: z.string() });
+const apiKey = createApiKey();
 
 let folder: string;
-let parley: ParleyProcess;
+/** Of the Parley whose log is lost. */
+let dataDir: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'parley-test-lost-log-'));
-  parley = await startParleyProcess();
-  await parley.ready();
-  await createChannel('Before the backup');
+  dataDir = join(folder, 'data');
+  const parley = await start();
+  await createChannel(parley, 'Before the backup');
   expect(await command(['backup', join(folder, 'backup')])).toMatch(/log_check +passed/);
-  await createChannel('After the backup');
-  await parley.halt();
+  await createChannel(parley, 'After the backup');
+  await parley.stop();
   await cp(eventStoreFolder(), newest(), { recursive: true });
 }, 120_000);
-afterAll(async () => {
-  await parley.stop();
-  await rm(folder, { recursive: true, force: true });
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** Ended after each test, also one that has failed. */
+const started: { stop(): Promise<unknown> }[] = [];
+afterEach(async () => {
+  for (const parley of started.splice(0)) await parley.stop();
 });
 
-const eventStoreFolder = (): string => join(parley.dataDir, 'eventstore');
+async function start(): Promise<ParleyHere> {
+  const parley = await startParleyHere({ DATA_DIR: dataDir, PARLEY_BOOTSTRAP_KEY: apiKey });
+  started.push(parley);
+  return parley;
+}
+
+async function startProcess(options: ParleyProcessOptions): Promise<ParleyProcess> {
+  const parley = await startParleyProcess({ apiKey, ...options });
+  started.push(parley);
+  return parley;
+}
+
+const eventStoreFolder = (): string => join(dataDir, 'eventstore');
 const older = (): string => join(folder, 'backup/eventstore');
 const newest = (): string => join(folder, 'newest');
 
 /** Resolves when the read models hold the channel, and a projector has saved its checkpoint. */
-async function createChannel(name: string): Promise<string> {
-  const { id } = made.parse((await parley.api.post('/api/v1/channels', { name })).json());
-  const running = await findRunning(parley.dataDir);
+async function createChannel({ api }: ParleyHere, name: string): Promise<string> {
+  const { id } = made.parse((await api.post('/api/v1/channels', { name })).json());
+  const running = await findRunning(dataDir);
   const redis = new Redis(running?.redisUrl ?? '');
   await eventually(async () => (await redis.get(CHANNEL_PROJECTION_KEYS.witness))?.includes(id) === true);
   redis.disconnect();
   return id;
 }
-
-const WITHOUT_ANY_EVENT: [what: string, lose: () => Promise<void>][] = [
-  ['the folder of the event store is gone', () => rm(eventStoreFolder(), { recursive: true })],
-  ['its file is empty', () => truncate(join(eventStoreFolder(), 'events.mdb'), 0)],
-];
 
 async function putLog(from: string): Promise<void> {
   await rm(eventStoreFolder(), { recursive: true });
@@ -66,41 +83,46 @@ async function putLog(from: string): Promise<void> {
 }
 
 async function command(args: string[], variables: Record<string, string> = {}): Promise<string> {
-  const { exitCode, stdout, stderr } = await runParley({ DATA_DIR: parley.dataDir, ...variables }, ...args);
+  const { exitCode, stdout, stderr } = await runParley({ DATA_DIR: dataDir, ...variables }, ...args);
   return exitCode === 0 ? stdout : stderr;
 }
 
+it('refuses to start when it is an older backup: the process names the choices and ends', async () => {
+  await putLog(older());
+  const refused = await startProcess({ env: { DATA_DIR: dataDir }, wait: false });
+  expect(await refused.ended()).toBe(1);
+  expect(refused.output()).toMatch(REFUSAL);
+  expect(refused.output()).toMatch(CHOICES);
+}, 120_000);
+
 it.each<[what: string, lose: () => Promise<void>]>([
-  ...(IN_CAMPAIGN ? WITHOUT_ANY_EVENT : []),
-  ['it is an older backup', () => putLog(older())],
+  ['the folder of the event store is gone', () => rm(eventStoreFolder(), { recursive: true })],
+  ['its file is empty', () => truncate(join(eventStoreFolder(), 'events.mdb'), 0)],
   [
     'it is the longer log of another Parley',
     async () => {
-      const dataDir = join(folder, 'other');
-      const other = await startParley({ settings: { DATA_DIR: dataDir } });
+      const otherDir = join(folder, 'other');
+      const other = await startParley({ settings: { DATA_DIR: otherDir } });
       for (let i = 0; i < 5; i++) await other.createChannel({ name: 'Another' });
       await other.stop();
-      await putLog(join(dataDir, 'eventstore'));
+      await putLog(join(otherDir, 'eventstore'));
     },
   ],
 ])(
   'refuses to start when %s, and names the choices',
   async (_what, lose) => {
     await lose();
-    await parley.start({ wait: false });
-    expect(await parley.ended()).toBe(1);
-    expect(parley.output()).toMatch(REFUSAL);
-    expect(parley.output()).toMatch(/older backup .* then .*`npx parley rebuild --accept-lost-events`/);
+    const message = String(await start().catch((error: unknown) => error));
+    expect(message).toMatch(new RegExp(`^Error: Parley cannot start: ${LOST_LOG}`));
+    expect(message).toMatch(CHOICES);
   },
   120_000,
 );
 
 it('starts on the restored log', async () => {
   await putLog(newest());
-  await parley.start();
-  await parley.ready();
+  const parley = await start();
   expect((await parley.api.get('/api/v1/channels')).text).toContain('After the backup');
-  await parley.halt();
 }, 120_000);
 
 it('is not backed up unless the read models cannot be queried, which the backup then reports', async () => {
@@ -114,13 +136,11 @@ it('drops the lost events from the read models only with --accept-lost-events', 
   await putLog(older());
   expect(await command(['rebuild'])).toMatch(REFUSAL);
   expect(await command(['rebuild', '--accept-lost-events'])).toMatch(/events +\d/);
-  await parley.start();
-  await parley.ready();
+  const parley = await start();
   const channels = (await parley.api.get('/api/v1/channels')).text;
   expect(channels).toContain('Before the backup');
   expect(channels).not.toContain('After the backup');
-  await createChannel('After the loss');
-  await parley.halt();
+  await createChannel(parley, 'After the loss');
 }, 120_000);
 
 describe('the read models of another event store', () => {
@@ -152,7 +172,7 @@ describe('the read models of another event store', () => {
 
   /** Adds channels, and projects the log until the read models hold a witness of it. */
   async function fill(eventstoreUrl: string, redisUrl: string, channels: number): Promise<void> {
-    const stores = { EVENTSTORE_URL: eventstoreUrl, REDIS_URL: redisUrl, PARLEY_BOOTSTRAP_KEY: parley.apiKey };
+    const stores = { EVENTSTORE_URL: eventstoreUrl, REDIS_URL: redisUrl, PARLEY_BOOTSTRAP_KEY: apiKey };
     const filling = await startParley({ settings: stores });
     for (let i = 0; i < channels; i++) await filling.createChannel({ name: 'A channel' });
     await eventually(async () => (await witnessIn(redisUrl)) !== null);
@@ -170,15 +190,14 @@ describe('the read models of another event store', () => {
     }
   }
 
-  it.each(['gateway', 'projector'] as const)(
+  it.each((['gateway', 'projector'] as const).filter((role) => role === 'gateway' || IN_CAMPAIGN))(
     'end a %s that starts on an empty log, and nothing is written to that log',
     async (role) => {
-      const stores = { redisUrl: redis.url, eventstoreUrl: empty.url, apiKey: parley.apiKey };
-      const mistaken = await startParleyProcess({ ...stores, role, wait: false });
+      const stores = { redisUrl: redis.url, eventstoreUrl: empty.url };
+      const mistaken = await startProcess({ ...stores, role, wait: false });
       expect(await mistaken.ended()).toBe(1);
       expect(mistaken.output()).toMatch(REFUSAL);
       expect(await readLog(empty.url, '')).toEqual([]);
-      await mistaken.stop();
     },
     120_000,
   );
@@ -188,8 +207,8 @@ describe('the read models of another event store', () => {
     async (away) => {
       const store = away === 'Redis' ? redis : longer;
       await store.kill9();
-      const stores = { redisUrl: redis.url, eventstoreUrl: longer.url, apiKey: parley.apiKey };
-      const mistaken = await startParleyProcess({ ...stores, role: 'projector' });
+      const stores = { redisUrl: redis.url, eventstoreUrl: longer.url };
+      const mistaken = await startProcess({ ...stores, role: 'projector' });
       expect((await mistaken.api.get('/health/ready')).status).toBe(503);
       // By now the check and the projector have different intervals between their attempts.
       await eventually(() => mistaken.output().split('will run again').length > 6);
@@ -198,7 +217,6 @@ describe('the read models of another event store', () => {
       expect(await mistaken.ended()).toBe(1);
       expect(mistaken.output()).toMatch(REFUSAL);
       expect(await witnessIn(redis.url)).toBe(witness);
-      await mistaken.stop();
     },
     180_000,
   );

@@ -11,7 +11,7 @@ interface Place {
 
 /** Directories of `libs/platform`, lowest layer first. They import only from layers below their own, types included. */
 const PLATFORM_LAYERS: readonly (readonly string[])[] = [
-  ['bounded', 'config', 'embedded-log', 'lifecycle', 'telemetry', 'files', 'protobuf'],
+  ['bounded', 'caches', 'config', 'embedded-log', 'lifecycle', 'telemetry', 'files', 'protobuf'],
   ['eventstore', 'redis', 'websocket', 'fetch', 'blobs', 'textindex'],
   ['announcements', 'live', 'model', 'mcp', 'streams'],
   ['readmodel'],

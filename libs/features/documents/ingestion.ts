@@ -1,7 +1,7 @@
 /* The ingestion of a document: its facts, extracted and learnt. By the reactor, or by the feature that has its content. */
-import { LRUCache } from 'lru-cache';
 import type { FactsToLearn, Knowledge } from '#libs/features/knowledge/index.ts';
 import { derivedId, type EntityId, newId } from '#libs/kernel/ids.ts';
+import { recentlyUsed } from '#libs/platform/caches/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { accept } from '#libs/kernel/decider.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
@@ -170,7 +170,7 @@ export class IngestedDocuments {
   readonly #documents: Documents;
   readonly #parts: IngestionParts;
   /** The revisions of the contents that were ingested here. */
-  readonly #ingested = new LRUCache<EntityId, StreamRevision>({ max: MAX_REMEMBERED });
+  readonly #ingested = recentlyUsed<EntityId, StreamRevision>(MAX_REMEMBERED);
 
   constructor(documents: Documents, parts: IngestionParts) {
     this.#documents = documents;

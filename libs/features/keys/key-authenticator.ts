@@ -1,6 +1,5 @@
-import { LRUCache } from 'lru-cache';
-
 import type { EntityId } from '#libs/kernel/ids.ts';
+import { recentlyUsed } from '#libs/platform/caches/index.ts';
 import { type Authenticator, digestOf, type Principal } from '#libs/platform/http/index.ts';
 import {
   type AnnouncedChange,
@@ -48,7 +47,7 @@ interface ReadKey extends KnownKey {
 export class KeyAuthenticator implements Authenticator {
   readonly #now: () => number;
   readonly #reads: FreshReads<ReadKey>;
-  readonly #refused = new LRUCache<EntityId, 'revoked' | 'unknown'>({ max: MAX_KEYS, ttl: UNKNOWN_TTL_MS });
+  readonly #refused = recentlyUsed<EntityId, 'revoked' | 'unknown'>(MAX_KEYS, { ttl: UNKNOWN_TTL_MS });
 
   constructor({ directory, announcements, clock, now = Date.now }: AuthenticatorParts) {
     this.#now = now;

@@ -1,7 +1,6 @@
-import { LRUCache } from 'lru-cache';
-
 import { accept } from '#libs/kernel/decider.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
+import { recentlyUsed } from '#libs/platform/caches/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import {
   digestFacet,
@@ -43,7 +42,7 @@ const MAX_REMEMBERED = 10_000;
 /** Graphs as the API answers them: with the counts at their revisions. Throws the faults of `GraphSearch`. */
 export function withCounts(index: Pick<GraphSearch, 'counts'>): Presentation<Graph> {
   // Counts as of a revision never change. A list of graphs would otherwise open the index of each.
-  const remembered = new LRUCache<string, GraphCounts>({ max: MAX_REMEMBERED });
+  const remembered = recentlyUsed<string, GraphCounts>(MAX_REMEMBERED);
   const countsOf = async ({ id, changedRevision }: Graph): Promise<GraphCounts> => {
     if (changedRevision === 0) return NO_FACTS;
     const key = `${id} ${changedRevision}`;

@@ -1,9 +1,9 @@
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
-import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 
 import { isActiveUser, type User, userEntity, userIdOf, type Users } from '#libs/features/users/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
+import { recentlyUsed } from '#libs/platform/caches/index.ts';
 import { type Authenticator, digestOf, MEMBER_SCOPES, type Principal } from '#libs/platform/http/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 import { foldStream } from '#libs/platform/streams/index.ts';
@@ -79,7 +79,7 @@ export class TokenAuthenticator implements Authenticator {
   readonly #issuers: FreshReads<TokenIssuer>;
   readonly #users: FreshReads<User>;
   /** By digest. */
-  readonly #verified = new LRUCache<string, VerifiedToken>({ max: MAX_TOKENS });
+  readonly #verified = recentlyUsed<string, VerifiedToken>(MAX_TOKENS);
 
   constructor(parts: TokenAuthenticatorParts) {
     this.#parts = parts;

@@ -58,10 +58,8 @@ export class FreshReads<Value> {
   constructor(options: FreshReadsOptions<Value>) {
     this.#options = options;
     this.#clock = options.clock ?? (() => performance.now());
-    const { max, bytesOf } = options;
-    this.#known = new LRUCache(
-      bytesOf === undefined ? { max } : { maxSize: max, sizeCalculation: ({ value }) => bytesOf(value) },
-    );
+    const { max, bytesOf = () => 1 } = options;
+    this.#known = new LRUCache({ maxSize: max, sizeCalculation: ({ value }) => bytesOf(value) });
     options.announcements.listen({
       onChange: (change) => options.onChange(change, this),
       onGap: () => {

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { LRUCache } from 'lru-cache';
+import { recentlyUsed } from '../caches/index.ts';
 import { FairSemaphore } from '../lifecycle/index.ts';
 import { tooManyRequests } from './errors.ts';
 import { callerAddress, withPermit } from './rate-limits.ts';
@@ -23,7 +23,7 @@ interface Balance {
 /** Time that callers may spend; refilled at {@link REFILL_RATE}. */
 class TimeBudgets {
   readonly #clock: () => number;
-  readonly #balances = new LRUCache<string, Balance>({ max: MAX_CALLERS });
+  readonly #balances = recentlyUsed<string, Balance>(MAX_CALLERS);
 
   constructor(clock: () => number) {
     this.#clock = clock;

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import proxyAddr from '@fastify/proxy-addr';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { LRUCache } from 'lru-cache';
 import { Fault } from '#libs/kernel/faults.ts';
+import { recentlyUsed } from '#libs/platform/caches/index.ts';
 import { QueueFull, type FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { tooManyRequests } from './errors.ts';
@@ -50,7 +50,7 @@ interface Window {
 export class Windows {
   readonly max: number;
   readonly #windowMs: number;
-  readonly #windows = new LRUCache<string, Window>({ max: MAX_CALLERS });
+  readonly #windows = recentlyUsed<string, Window>(MAX_CALLERS);
 
   constructor({ max, windowMs }: RateLimit) {
     this.max = max;

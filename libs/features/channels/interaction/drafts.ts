@@ -1,9 +1,9 @@
-import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
+import { recentlyUsed } from '#libs/platform/caches/index.ts';
 import {
   conflict,
   type HttpApp,
@@ -75,7 +75,7 @@ export class Drafts {
   readonly #functions: FunctionLibrary;
   readonly #redis: Platform['redis'];
   readonly #reader: Pick<EntityReader, 'isBehind'>;
-  readonly #senders = new LRUCache<string, Sender>({ max: MAX_SENDERS });
+  readonly #senders = recentlyUsed<string, Sender>(MAX_SENDERS);
 
   constructor({ redis, reader }: Pick<Platform, 'redis'> & { readonly reader: Pick<EntityReader, 'isBehind'> }) {
     this.#functions = new FunctionLibrary(redis, new URL('./reads/lua/drafts.lua', import.meta.url));

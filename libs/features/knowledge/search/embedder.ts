@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
-import { LRUCache } from 'lru-cache';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { admitText } from '#libs/kernel/text.ts';
+import { recentlyUsed } from '#libs/platform/caches/index.ts';
 import { FairSemaphore, pause } from '#libs/platform/lifecycle/index.ts';
 import type { Metrics } from '#libs/platform/telemetry/index.ts';
 import type { SearchThread } from '#libs/platform/textindex/index.ts';
@@ -41,7 +41,7 @@ export class Embedder {
   readonly #closing = new AbortController();
   /** True: something has changed since the run began. */
   readonly #running = new Map<EntityId, boolean>();
-  readonly #complete = new LRUCache<EntityId, true>({ max: MAX_REMEMBERED });
+  readonly #complete = recentlyUsed<EntityId, true>(MAX_REMEMBERED);
 
   constructor(parts: EmbedderParts) {
     this.#parts = parts;

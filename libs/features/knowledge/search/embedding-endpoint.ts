@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { parsedJson } from '#libs/kernel/json.ts';
 import { admitText } from '#libs/kernel/text.ts';
+import { recentlyUsed } from '#libs/platform/caches/index.ts';
 import type { EmbeddingConfig } from '#libs/platform/config/index.ts';
 import { type Fetched, type Fetcher, FetchError, retryAfterMs } from '#libs/platform/fetch/index.ts';
 import { backoffMs, within } from '#libs/platform/lifecycle/index.ts';
@@ -77,7 +78,7 @@ export class EmbeddingEndpoint {
   readonly #options: EndpointOptions;
   readonly #remembered = new LRUCache<string, Float32Array>({ max: MAX_REMEMBERED });
   readonly #underWay = new Map<string, Promise<Float32Array | null>>();
-  readonly #pauses = new LRUCache<string, Pause>({ max: MAX_PAUSES });
+  readonly #pauses = recentlyUsed<string, Pause>(MAX_PAUSES);
   /** Parameters that the endpoint has refused. */
   readonly #leftOut = new Set<Optional>();
 

@@ -29,4 +29,9 @@ describe('specifiers outside of the repository', () => {
     const code = `f(new URL('./lua/a.lua', import.meta.url)); new Worker(new URL("../b.js", import.meta.url)); new URL(url);`;
     expect(referencedFiles(code)).toEqual(['./lua/a.lua', '../b.js']);
   });
+
+  it('names the files that the code imports, and no packages', () => {
+    const code = `import { x } from './x.js';\nexport * from "../y.js";\nimport './z.js';\nawait import('./w.js');\nimport { z } from 'zod';`;
+    expect(referencedFiles(code)).toEqual(['./x.js', '../y.js', './z.js', './w.js']);
+  });
 });

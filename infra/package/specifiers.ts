@@ -5,6 +5,8 @@ const OWN = /(?<=\b(?:from|import)\s*\(?\s*)(['"])#((?:libs|services|infra)\/[^'
 /** `new URL('./worker-thread.ts', import.meta.url)` */
 const URL_OF_CODE = /(?<=\bnew URL\(\s*['"]\.{1,2}\/[^'"]+)\.ts(?=['"]\s*,\s*import\.meta\.url)/g;
 const URL_OF_FILE = /\bnew URL\(\s*['"](\.{1,2}\/[^'"]+)['"]\s*,\s*import\.meta\.url/g;
+/** `from './ids.js'`, `import('./ids.js')` */
+const IMPORTED_FILE = /\b(?:from|import)\s*\(?\s*['"](\.{1,2}\/[^'"]+)['"]/g;
 
 /**
  * The source of a file with specifiers that do not depend on the repository: `#libs/…` becomes relative, and URLs of
@@ -21,7 +23,7 @@ export function portableSpecifiers(path: string, text: string): string {
     .replace(URL_OF_CODE, '.js');
 }
 
-/** Files that the code resolves relative to itself at run time. */
+/** Files that the code names relative to itself: those that it imports, and those that it reads at run time. */
 export function referencedFiles(code: string): readonly string[] {
-  return [...code.matchAll(URL_OF_FILE)].map(([, name = '']) => name);
+  return [IMPORTED_FILE, URL_OF_FILE].flatMap((form) => [...code.matchAll(form)].map(([, name = '']) => name));
 }

@@ -205,7 +205,8 @@ describe('the content of a message', () => {
     ['a number', 5, 'agent_response', '5'],
     ['a call without a name', { type: 'tool_use', id: 'c' }, 'agent_response', '{"type":"tool_use","id":"c"}'],
   ])('is kept where it has %s', (_, part, role, text) => {
-    expect(texts(part)).toEqual([[role, expect.stringMatching(new RegExp(`^${RegExp.escape(text)}`))]]);
+    const [[kind, kept] = [], ...others] = texts(part);
+    expect([kind, String(kept).slice(0, text.length), ...others]).toEqual([role, text]);
   });
 
   it("becomes calls and results where it has Anthropic's, without a turn for the results", () => {

@@ -3,32 +3,34 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 
-import { generatedTypes } from '#test/client-types/generated-types.ts';
+import { type GeneratedFile, generatedTypes } from '#test/client-types/generated-types.ts';
 import { typesOf } from '#test/client-types/openapi-typescript.ts';
-import { startTestApi, type TestApi } from '#test/support/test-api.ts';
+import { type Answer, startTestApi } from '#test/support/test-api.ts';
 
-let api: TestApi;
-beforeAll(async () => (api = await startTestApi()));
-afterAll(() => api.stop());
+let openApi: Answer['json'];
+let files: readonly GeneratedFile[];
+beforeAll(async () => {
+  const api = await startTestApi();
+  openApi = (await api.call({ method: 'GET', url: '/openapi.json' })).json;
+  await api.stop();
+  files = await generatedTypes(openApi);
+});
 
 it("the client's types match the API and its frames (npm run client:generate writes them)", async () => {
-  const { json } = await api.call({ method: 'GET', url: '/openapi.json' });
   const stale: string[] = [];
-  const files = await generatedTypes(json);
   for (const { path, text } of files) if ((await readFile(path, 'utf8')) !== text) stale.push(basename(path));
   expect(files).toHaveLength(2);
   expect(stale).toEqual([]);
 });
 
 it('a change of the API changes the types', async () => {
-  const { json } = await api.call({ method: 'GET', url: '/openapi.json' });
-  const changed = structuredClone(json);
+  const changed = structuredClone(openApi);
   changed.components.schemas.Channel.properties.weather = { type: 'string' };
-  const [before, after] = await Promise.all([generatedTypes(json), generatedTypes(changed)]);
-  expect(after[0]?.text).not.toBe(before[0]?.text);
-  expect(after[0]?.text).toContain('weather?: string;');
+  const [api] = await generatedTypes(changed);
+  expect(api?.text).not.toBe(files[0]?.text);
+  expect(api?.text).toContain('weather?: string;');
 });
 
 const COMPARISON = `
@@ -47,11 +49,10 @@ export const components: Equal<Compact.components, Full.components> = true;
 `;
 
 it('the types are those of openapi-typescript', async () => {
-  const { json } = await api.call({ method: 'GET', url: '/openapi.json' });
-  const [compact] = await generatedTypes(json);
+  const [compact] = files;
   const folder = await mkdtemp(join(tmpdir(), 'parley-test-types-'));
   try {
-    await writeFile(join(folder, 'full.ts'), await typesOf(json));
+    await writeFile(join(folder, 'full.ts'), await typesOf(openApi));
     await writeFile(join(folder, 'compact.ts'), compact?.text ?? '');
     await writeFile(join(folder, 'comparison.ts'), COMPARISON);
     const tsc = join(import.meta.dirname, '../../../node_modules/.bin/tsc');

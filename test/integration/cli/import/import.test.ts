@@ -61,10 +61,12 @@ const parley = (...args: string[]): Promise<CommandRun> => runParley(env(), ...a
 /** A new organization for each test, so that no test sees another's channels. */
 async function organization(): Promise<{ readonly id: string; readonly key: string }> {
   organizations += 1;
-  const json = async (...args: string[]) => JSON.parse((await runParley(env(), ...args, '--json')).stdout);
-  const { id } = await json('organizations', 'create', `Import ${organizations}`);
-  const { key } = await json('keys', 'create', '--name', 'test', '--service', 'test', '-o', id);
-  return { id, key };
+  const create = async (url: string, body: object) =>
+    (await api.call({ method: 'POST', url, key: api.rootKey, body })).json;
+  const { id } = await create('/api/v1/organizations', { name: `Import ${organizations}` });
+  const principal = { type: 'service', id: 'test' };
+  const key = { name: 'test', scopes: ['read', 'write'], principal, organization_id: id };
+  return { id, key: (await create('/api/v1/keys', key)).key };
 }
 
 async function pages<T>(key: string, url: string): Promise<T[]> {
@@ -84,6 +86,19 @@ const channelsOf = (
   pages(key, '/api/v1/channels?x=1');
 const interactionsOf = (key: string, channelId: string): Promise<Interaction[]> =>
   pages(key, `/api/v1/channels/${channelId}/interactions?order=asc`);
+
+/** A module by which an import is killed as it notes that so many conversations are in the log, while it posts others. */
+function killedAfter(conversations: number): string {
+  const code = `
+    import { ProgressFile } from '${import.meta.resolve('#services/cli/import/progress-file.ts')}';
+    const { note } = ProgressFile.prototype;
+    let noted = 0;
+    ProgressFile.prototype.note = function (progress) {
+      note.call(this, progress);
+      if (++noted === ${conversations}) process.kill(process.pid, 'SIGKILL');
+    };`;
+  return `data:text/javascript,${encodeURIComponent(code)}`;
+}
 
 const LINE = (index: number) =>
   JSON.stringify({
@@ -254,23 +269,16 @@ describe('parley import', () => {
   it('resumes without duplicates after it was killed', { timeout: 120_000 }, async () => {
     const { id, key } = await organization();
     const path = join(work, 'killed.jsonl');
-    const count = 1_000;
+    const count = 200;
     await writeFile(path, `${Array.from({ length: count }, (_, index) => LINE(index)).join('\n')}\n`);
     const total = async (): Promise<number> =>
       (await api.call({ method: 'GET', url: '/api/v1/channels?size=1', key })).json.meta.total;
-    for (const atLeast of IN_CAMPAIGN ? [50, 200] : [50]) {
-      const child = spawn(process.execPath, [PARLEY_COMMAND, 'import', path, '-o', id], {
-        env: env(),
-        stdio: 'ignore',
-      });
-      const exit = once(child, 'exit');
-      try {
-        await eventually(async () => (await total()) >= atLeast);
-      } finally {
-        child.kill('SIGKILL');
-        await exit;
-      }
+    for (const posted of IN_CAMPAIGN ? [50, 120] : [50]) {
+      const dying = ['--import', killedAfter(posted), PARLEY_COMMAND, 'import', path, '-o', id];
+      const child = spawn(process.execPath, dying, { env: env(), stdio: 'ignore' });
+      await once(child, 'exit');
       expect(child.signalCode).toBe('SIGKILL');
+      await eventually(async () => expect(await total()).toBeGreaterThanOrEqual(posted));
       expect(await total()).toBeLessThan(count);
     }
     const { stdout, stderr } = await parley('import', path, '-o', id, '--json');
@@ -540,16 +548,15 @@ describe('parley export', () => {
 
   it('says in a sentence that a file cannot be written', async () => {
     const { id, key } = await organization();
-    await parley('import', SLACK, '-o', id);
-    const [channel] = await channelsOf(key);
+    const { json: channel } = await api.call({ method: 'POST', url: '/api/v1/channels', key, body: { name: 'a' } });
     const output = join(work, 'no such folder', 'a.jsonl');
-    const { exitCode, stderr } = await parley('export', channel?.id ?? '', '--output', output, '-o', id);
+    const { exitCode, stderr } = await parley('export', channel.id, '--output', output, '-o', id);
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(/^parley: .*a\.jsonl cannot be written: there is no such file or folder\n$/);
-    const taken = await parley('export', channel?.id ?? '', '--output', work, '-o', id);
+    const taken = await parley('export', channel.id, '--output', work, '-o', id);
     expect(taken.stderr).toBe(`parley: ${work} cannot be written: it is a folder\n`);
     await using full = await open('/dev/full', 'w');
-    const child = spawn(process.execPath, [PARLEY_COMMAND, 'export', channel?.id ?? '', '-o', id], {
+    const child = spawn(process.execPath, [PARLEY_COMMAND, 'export', channel.id, '-o', id], {
       env: env(),
       stdio: ['ignore', full.fd, 'pipe'],
     });

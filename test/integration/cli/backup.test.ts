@@ -10,7 +10,7 @@ import { z } from 'zod';
 import { openDataFolder } from '#infra/data-folder/index.ts';
 import { PARLEY_COMMAND, runParley } from '#test/support/command-line.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startParleyProcess } from '#test/support/parley-process.ts';
+import { startParleyHere } from '#test/support/parley-here.ts';
 
 const made = z.object({ id: z.string() });
 const page = z.object({ items: z.array(made), meta: z.object({ next_cursor: z.string().nullable() }) });
@@ -26,9 +26,9 @@ const backUp = async (dataDir: string, target: string) => {
 };
 
 it('holds all writes acknowledged before it, though writers continue, and Parley starts on it', async () => {
-  const parley = await startParleyProcess();
+  const dataDir = join(folder, 'data');
+  let parley = await startParleyHere({ DATA_DIR: dataDir });
   try {
-    await parley.ready();
     const channel = made.parse((await parley.api.post('/api/v1/channels', { name: 'Kept' })).json());
     const path = `/api/v1/channels/${channel.id}/interactions`;
     const acknowledged: string[] = [];
@@ -49,7 +49,8 @@ it('holds all writes acknowledged before it, though writers continue, and Parley
     await eventually(() => acknowledged.length >= 50, { timeoutMs: 60_000 });
     const before = [...acknowledged];
     const target = join(folder, 'backup');
-    expect(await backUp(parley.dataDir, target)).toMatchObject({
+    // As a process of its own, beside the one that writes.
+    expect(await backUp(dataDir, target)).toMatchObject({
       folder: target,
       bytes: expect.any(Number),
       log_check: 'passed',
@@ -61,12 +62,10 @@ it('holds all writes acknowledged before it, though writers continue, and Parley
     expect(acknowledged.length).toBeGreaterThan(before.length);
 
     // Restored in place of the lost data.
-    await parley.kill9();
-    // Its private Redis ends a moment later, and writes until then.
-    await rm(parley.dataDir, { recursive: true, maxRetries: 20, retryDelay: 100 });
-    await rename(target, parley.dataDir);
-    await parley.start();
-    await parley.ready();
+    await parley.stop();
+    await rm(dataDir, { recursive: true });
+    await rename(target, dataDir);
+    parley = await startParleyHere({ DATA_DIR: dataDir, PARLEY_BOOTSTRAP_KEY: parley.apiKey });
     const kept = new Set<string>();
     for (let cursor: string | null = ''; cursor !== null;) {
       const reply = await parley.api.get(`${path}?size=100${cursor && `&cursor=${encodeURIComponent(cursor)}`}`);

@@ -79,7 +79,7 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   operationRoutes(app, options, isStopping);
   options.routes(app);
   await app.ready();
-  app.server.on('checkExpectation', refuseExpectation);
+  app.server.on('checkExpectation', refuseExpectation.bind(null, closing.signal));
   const stopUpgrades = serveUpgrades(app, options.upgrades, { limiters, keys });
 
   return {

@@ -67,15 +67,15 @@ function badHead(detail: string): HttpError {
   return new HttpError(400, 'bad_request', detail);
 }
 
-/** `checkExpectation` of Node's server: 417 for any `Expect` but `100-continue`. */
-export function refuseExpectation(request: IncomingMessage, response: ServerResponse): void {
+/** `checkExpectation` of Node's server: 417 for any `Expect` but `100-continue`. @param closing aborted when the server stops */
+export function refuseExpectation(closing: AbortSignal, request: IncomingMessage, response: ServerResponse): void {
   const body = JSON.stringify({ detail: 'Expect may only be 100-continue', code: 'expectation_failed' });
   response.writeHead(417, {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(body),
     connection: 'close',
   });
-  endBeforeBody(request, response, body);
+  endBeforeBody(request, closing, response, body);
 }
 
 /**

@@ -3,7 +3,10 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
+import { parseConfig } from '#libs/platform/config/index.ts';
+import { buildGateway } from '#services/gateway/role.ts';
 import { DocumentsApi } from '#test/support/documents-api.ts';
+import { roleContext } from '#test/support/role-context.ts';
 import { IN_CAMPAIGN } from '#test/support/rounds.ts';
 
 const MIB = 1024 * 1024;
@@ -130,6 +133,27 @@ describe('a body that is refused', () => {
       await once(socket, 'data');
       socket.resume().end();
       expect(await closed).toEqual([false]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('that does not end holds up no stop', async () => {
+    const config = parseConfig({ PORT: '0' });
+    const { server, stop } = await buildGateway(roleContext(api.api.stores.platform, config), config);
+    const { port: own } = new URL(await server.listen({ host: '127.0.0.1', port: 0 }));
+    // Without the deadlines of the body, and of all connections of a server that stops.
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    try {
+      const socket = connect({ port: Number(own), host: '127.0.0.1' });
+      socket.on('error', () => undefined);
+      socket.write(['POST /api/v1/channels HTTP/1.1', 'host: parley', LENGTH, '', 'the rest is missing'].join('\r\n'));
+      const [reply] = await once(socket, 'data');
+      expect(String(reply)).toContain('HTTP/1.1 401');
+      const stopped = stop();
+      await once(server.app.closing, 'abort');
+      vi.advanceTimersByTime(2_000);
+      await stopped;
     } finally {
       vi.useRealTimers();
     }

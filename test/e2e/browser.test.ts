@@ -7,6 +7,7 @@ import { type PageServer, startChromium, startPageServer } from '#test/support/c
 import { installClient, type InstalledClient } from '#test/support/client-package.ts';
 import { type CutProxy, startCutProxy } from '#test/support/cut-proxy.ts';
 import { eventually } from '#test/support/eventually.ts';
+import { type ParleyHere, startParleyHere } from '#test/support/parley-here.ts';
 import { type ParleyProcess, startParleyProcess } from '#test/support/parley-process.ts';
 
 /** Follows a channel on request and records what it received in `window.seen`. */
@@ -43,7 +44,10 @@ describe('the client in a browser', { timeout: 120_000 }, () => {
   let browser: Browser;
   let client: InstalledClient;
   let pages: PageServer;
-  let parley: ParleyProcess;
+  /** Is killed by the first test. */
+  let killed: ParleyProcess;
+  let parley: Pick<ParleyProcess, 'api' | 'apiKey'>;
+  let restarted: ParleyHere | undefined;
   let proxy: CutProxy;
 
   beforeAll(async () => {
@@ -57,14 +61,15 @@ describe('the client in a browser', { timeout: 120_000 }, () => {
       },
       backend: { tickets: async (id) => (await parley.api.post(`/api/v1/channels/${id}/websocket_ticket`)).json() },
     });
-    parley = await startParleyProcess({ env: { CORS_ORIGINS: pages.origins[0] } });
-    proxy = await startCutProxy(parley.baseUrl);
+    parley = killed = await startParleyProcess({ env: { CORS_ORIGINS: pages.origins[0] } });
+    proxy = await startCutProxy(killed.baseUrl);
     browser = await startChromium();
   }, 600_000);
   afterAll(async () => {
     await browser?.close();
     await proxy?.stop();
-    await parley?.stop();
+    await restarted?.stop();
+    await killed?.stop();
     await pages?.stop();
     await client?.remove();
   });
@@ -101,9 +106,13 @@ describe('the client in a browser', { timeout: 120_000 }, () => {
     await post(channel, 5);
     await eventually(async () => expect((await state(page)).seen).toEqual(oneTo(11)));
 
-    await parley.kill9();
-    await parley.start();
-    await parley.ready();
+    await killed.kill9();
+    parley = restarted = await startParleyHere({
+      PORT: String(killed.port),
+      DATA_DIR: killed.dataDir,
+      PARLEY_BOOTSTRAP_KEY: killed.apiKey,
+      CORS_ORIGINS: pages.origins[0],
+    });
     await post(channel, 5);
     await eventually(async () => expect((await state(page)).seen).toEqual(oneTo(16)));
     expect((await state(page)).states).toContain('waiting');

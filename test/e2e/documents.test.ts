@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import { serveShells } from '#test/support/command-line.ts';
 import { blocksNotRun, commandBlocks, isOf } from '#test/support/document-commands.ts';
-import { type ParleyProcess, startParleyProcess } from '#test/support/parley-process.ts';
+import { type ParleyHere, startParleyHere } from '#test/support/parley-here.ts';
 
 const root = join(import.meta.dirname, '../..');
 const [blocks, rows] = await Promise.all([commandBlocks(), blocksNotRun()]);
@@ -36,14 +36,14 @@ curl() {
 }
 `;
 
-let parley: ParleyProcess;
+let parley: ParleyHere;
 let folder: string;
 let shells: Awaited<ReturnType<typeof serveShells>>;
 const before = process.cwd();
 
 beforeAll(async () => {
-  [parley, folder] = await Promise.all([startParleyProcess(), mkdtemp(join(tmpdir(), 'parley-documents-'))]);
-  await parley.ready();
+  folder = await mkdtemp(join(tmpdir(), 'parley-documents-'));
+  parley = await startParleyHere({ DATA_DIR: join(folder, 'data') });
   for (const name of ['docs', 'node_modules']) await symlink(join(root, name), join(folder, name));
   shells = await serveShells(join(folder, 'parley.sock'));
   // Commands read and write the files of the reader's folder.
@@ -61,7 +61,7 @@ async function paste(commands: string, given: Readonly<Record<string, string>>) 
   const outcomes = join(folder, `outcomes-${Math.random()}`);
   await appendFile(outcomes, '');
   const { PATH = '', HOME = '' } = process.env;
-  const env = { PATH, HOME, OUTCOMES: outcomes, DATA_DIR: parley.dataDir, ...given };
+  const env = { PATH, HOME, OUTCOMES: outcomes, DATA_DIR: join(folder, 'data'), ...given };
   const shell = spawn('bash', ['-u'], { cwd: folder, env });
   shell.stdin.end(shells.definition + PRELUDE + commands.replaceAll('http://127.0.0.1:8080', parley.baseUrl));
   const [printed, complaints] = await Promise.all([text(shell.stdout), text(shell.stderr), once(shell, 'exit')]);

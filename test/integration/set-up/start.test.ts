@@ -5,7 +5,7 @@ import { closeSync, existsSync, openSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { findRunning } from '#infra/data-folder/index.ts';
 import { freePort } from '#infra/private-redis/free-port.ts';
@@ -16,7 +16,7 @@ import { IN_CAMPAIGN } from '#test/support/rounds.ts';
 import { memoryGroup, type MemoryGroup } from '#test/support/memory-group.ts';
 
 const root = join(import.meta.dirname, '../../..');
-const startScript = join(root, 'infra/set-up/start.mjs');
+const START = [join(root, 'infra/set-up/start.mjs')];
 
 let parent: string;
 let dataDir: string;
@@ -75,7 +75,7 @@ describe('npm start', () => {
       const port = await freePort();
       const full = openSync('/dev/full', 'w');
       const output = kind === 'a full disk' ? full : 'pipe';
-      const parley = run({ DATA_DIR: dataDir, PORT: String(port), LOG_LEVEL: 'debug' }, output);
+      const parley = run({ DATA_DIR: dataDir, PORT: String(port), LOG_LEVEL: 'debug' }, { target: output });
       parley.child.stdout?.destroy();
       parley.child.stderr?.destroy();
       closeSync(full);
@@ -91,26 +91,30 @@ describe('npm start', () => {
     const nobody = `http://127.0.0.1:${await freePort()}`;
     const port = await freePort();
     const proxies = { http_proxy: nobody, https_proxy: nobody, HTTP_PROXY: nobody, HTTPS_PROXY: nobody };
-    const parley = await startParley({ ...proxies, NODE_USE_ENV_PROXY: '1', PORT: String(port) });
+    const variables = { ...proxies, NODE_USE_ENV_PROXY: '1', PORT: String(port) };
+    const parley = await startParley(variables);
     expect(parley.output()).toContain('API key');
     const isReady = async () => (await fetch(`http://127.0.0.1:${port}/health/ready`)).ok;
     await eventually(isReady);
-    parley.child.kill('SIGKILL');
+    // It exits like Parley, and Parley starts again on its data.
+    process.kill((await findRunning(dataDir))?.pid ?? 0, 'SIGKILL');
     expect(await parley.exit).toEqual({ code: null, signal: 'SIGKILL' });
+
+    const again = await startParley(variables);
+    await eventually(isReady);
+    again.child.kill('SIGKILL');
+    expect(await again.exit).toEqual({ code: null, signal: 'SIGKILL' });
     await eventually(async () => (await findRunning(dataDir)) === undefined);
     await eventually(async () => (await redisProcessesIn(join(dataDir, 'redis'))).length === 0);
   });
 
-  it('exits like Parley when that is killed, starts again on its data, and names the backup if a signal says so', async () => {
-    const parley = await startParley();
-    process.kill((await findRunning(dataDir))?.pid ?? 0, 'SIGKILL');
-    expect(await parley.exit).toEqual({ code: null, signal: 'SIGKILL' });
-
-    const again = await startParley();
-    // A damaged log can cause it.
-    process.kill((await findRunning(dataDir))?.pid ?? 0, 'SIGBUS');
-    expect(await again.exit).toEqual({ code: null, signal: 'SIGBUS' });
-    expect(again.output()).toContain('ended by SIGBUS. A damaged log can cause this: see "Backup and restore"');
+  it('names the backup if a signal ends Parley that a damaged log can cause', async () => {
+    // In place of Parley, a program that starts faster.
+    const program = join(parent, 'program.mjs');
+    await writeFile(program, "process.kill(process.pid, 'SIGBUS');");
+    const ended = run({}, { script: [join(root, 'infra/set-up/run.mjs'), '--production', relative(root, program)] });
+    expect(await ended.exit).toEqual({ code: null, signal: 'SIGBUS' });
+    expect(ended.output()).toContain('ended by SIGBUS. A damaged log can cause this: see "Backup and restore"');
   });
 
   it('reports in one line that the port is busy', async () => {
@@ -184,12 +188,15 @@ async function flagsOfParley(): Promise<string[]> {
   );
 }
 
-function run(
-  variables: Record<string, string>,
-  target: number | 'pipe' = 'pipe',
-  { spawn: start }: Pick<MemoryGroup, 'spawn'> = { spawn },
-): Run {
-  const child = start(process.execPath, [startScript], {
+interface RunOptions {
+  /** Default: a pipe, whose content is `output`. */
+  readonly target?: number | 'pipe';
+  readonly group?: MemoryGroup | undefined;
+  readonly script?: readonly string[];
+}
+
+function run(variables: Record<string, string>, { target = 'pipe', group, script = START }: RunOptions = {}): Run {
+  const child = (group?.spawn ?? spawn)(process.execPath, [...script], {
     cwd: root,
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], LOG_LEVEL: 'silent', ...variables },
     stdio: ['ignore', target, target],
@@ -206,7 +213,7 @@ function run(
 }
 
 async function startParley(variables: Record<string, string> = {}, group?: MemoryGroup): Promise<Run> {
-  const parley = run({ DATA_DIR: dataDir, PORT: String(await freePort()), ...variables }, 'pipe', group);
+  const parley = run({ DATA_DIR: dataDir, PORT: String(await freePort()), ...variables }, { group });
   let ended = false;
   void parley.exit.then(() => (ended = true));
   await eventually(() => ended || parley.output().includes('Ctrl-C'));

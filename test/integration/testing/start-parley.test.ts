@@ -6,7 +6,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { type StartedParley, startParley } from '#services/testing/index.ts';
 import { COMPILE_CACHE } from '#test/support/child-process.ts';
@@ -141,10 +141,11 @@ describe('starting and stopping', GENEROUS, () => {
   });
 
   it('reports how to get a redis-server where there is none', async () => {
-    const outcome = await run({ PATH: '/nowhere' });
-    expect(outcome.code).not.toBe(0);
-    expect(outcome.stderr).toMatch(/redis-server is not on the PATH: install Redis 7 or newer.*REDIS_URL/);
-    expect(await foldersOf(outcome.temporary)).toEqual([]);
+    const temporary = await temporaryFolder();
+    vi.stubEnv('TMPDIR', temporary).stubEnv('PATH', '/nowhere');
+    cleanUps.push(() => vi.unstubAllEnvs());
+    await expect(startParley()).rejects.toThrow(/redis-server is not on the PATH: install Redis 7 or newer.*REDIS_URL/);
+    expect(await foldersOf(temporary)).toEqual([]);
   });
 
   it('leaves nothing in the process, which then ends by itself without output', async () => {
@@ -158,7 +159,7 @@ describe('starting and stopping', GENEROUS, () => {
   });
 
   it('leaves no Redis and no folder when its process is killed', async () => {
-    const { child, temporary, firstLine } = await launch(['stay']);
+    const { child, temporary, firstLine } = await launch('stay');
     await firstLine;
     const [folder = ''] = await foldersOf(temporary);
     const run = JSON.parse(await readFile(join(temporary, folder, 'run.json'), 'utf8')) as { redisUrl: string };
@@ -169,8 +170,8 @@ describe('starting and stopping', GENEROUS, () => {
   });
 
   /** Runs the other test process to its end. */
-  async function run(env: Record<string, string> = {}) {
-    const { child, temporary, output } = await launch([], env);
+  async function run() {
+    const { child, temporary, output } = await launch();
     const [code] = await once(child, 'close');
     const lines: unknown[] = output.stdout
       .trim()
@@ -180,12 +181,17 @@ describe('starting and stopping', GENEROUS, () => {
     return { code: Number(code), temporary, lines, stderr: output.stderr };
   }
 
-  async function launch(args: string[], env: Record<string, string> = {}) {
+  async function temporaryFolder(): Promise<string> {
     const temporary = await mkdtemp(join(tmpdir(), 'parley-test-others-'));
     cleanUps.push(() => rm(temporary, { recursive: true, force: true }));
+    return temporary;
+  }
+
+  async function launch(...args: string[]) {
+    const temporary = await temporaryFolder();
     const child: ChildProcess = spawn(process.execPath, [PROGRAM, ...args], {
       cwd: temporary,
-      env: { PATH: process.env['PATH'], ...env, TMPDIR: temporary, NODE_COMPILE_CACHE: COMPILE_CACHE },
+      env: { PATH: process.env['PATH'], TMPDIR: temporary, NODE_COMPILE_CACHE: COMPILE_CACHE },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     cleanUps.push(() => child.kill('SIGKILL'));

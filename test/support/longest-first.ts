@@ -37,7 +37,6 @@ const LONGEST = [
   'test/integration/standalone/standalone.test.ts',
   'test/e2e/realtime-sequences.test.ts',
   'test/integration/redis/cluster-failures.test.ts',
-  'test/integration/cli/backup.test.ts',
   'test/e2e/realtime-refusals.test.ts',
   'test/e2e/realtime-sockets.test.ts',
 ];

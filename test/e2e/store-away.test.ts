@@ -9,17 +9,18 @@ import { answerOf } from '#test/support/channel-load.ts';
 import { startTestEventStore, type TestEventStoreProcess } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { asRecord, readLog } from '#test/support/log-reader.ts';
+import { startParleyHere, type ParleyHere } from '#test/support/parley-here.ts';
 import { startParleyProcess, type ParleyProcess } from '#test/support/parley-process.ts';
 import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
 
 let eventStore: TestEventStoreProcess;
 let redis: TestRedis;
-let parley: ParleyProcess;
+/** In the process of the test, until a process shows how Parley starts without a store. */
+let parley: ParleyHere | ParleyProcess;
 
 beforeAll(async () => {
   [eventStore, redis] = await Promise.all([startTestEventStore({ mode: 'process' }), startTestRedis()]);
-  parley = await startParleyProcess({ eventstoreUrl: eventStore.url, redisUrl: redis.url });
-  await parley.ready();
+  parley = await startParleyHere({ EVENTSTORE_URL: eventStore.url, REDIS_URL: redis.url });
 });
 
 afterAll(async () => {
@@ -72,8 +73,7 @@ async function expectRecovery(id: string): Promise<void> {
     expect(shown(reply)).toMatchObject(OK);
     expect(reply.json()).toMatchObject({ name });
   });
-  await parley.ready();
-  expect(parley.alive()).toBe(true);
+  await eventually(async () => expect(await readiness()).toEqual({ status: 200, down: [] }));
 }
 
 /** Names of a channel in the log, oldest first. */
@@ -243,31 +243,16 @@ describe.each([
   });
 });
 
-describe('while both stores are frozen', () => {
-  it('commands and reads still answer 503, and nothing is lost when the stores are back', async () => {
-    const [warm, cold] = [await createChannel(), await createChannel()];
-    await parley.kill9();
-    await parley.start();
-    await parley.ready();
-    const name = newName();
-    expect((await rename(warm, name)).status).toBe(200);
-    await eventStore.pause();
-    await redis.pause();
-    const replies = await Promise.all([rename(warm, newName()), rename(cold, newName()), read(warm)]);
-    expect(replies.map(verdictOn)).toEqual(replies.map(() => UNAVAILABLE));
-    await eventStore.resume();
-    await redis.resume();
-    await expectRecovery(warm);
-    await expectRecovery(cold);
-    expect(await namesInLog(warm)).toContain(name);
-  });
-});
+describe('at boot, and after it', () => {
+  let started: ParleyProcess;
+  let warm: string;
+  let cold: string;
 
-describe('at boot', () => {
   it('a Parley whose Redis is down starts, reports that, and is ready when Redis is', async () => {
+    await parley.stop();
     await redis.kill9();
-    await parley.kill9();
-    await parley.start();
+    const stores = { eventstoreUrl: eventStore.url, redisUrl: redis.url };
+    parley = started = await startParleyProcess({ ...stores, apiKey: parley.apiKey });
     const create = () => parley.api.post('/api/v1/channels', { name: newName(), participants: [] });
     // A server with health alone answers 503 while Parley waits for Redis, and closes before the other one listens.
     const refused: Reply[] = [];
@@ -285,17 +270,33 @@ describe('at boot', () => {
   });
 
   it('a Parley whose event store is down waits for it without a busy loop, and starts with it', async () => {
-    const id = await createChannel();
+    [warm, cold] = [await createChannel(), await createChannel()];
     await eventStore.kill9();
-    await parley.kill9();
-    const printed = parley.output().length;
-    await parley.start({ wait: false });
-    await eventually(() => parley.output().slice(printed).includes('waiting for the event store'));
-    expect(parley.alive()).toBe(true);
+    await started.kill9();
+    const printed = started.output().length;
+    await started.start({ wait: false });
+    await eventually(() => started.output().slice(printed).includes('waiting for the event store'));
+    expect(started.alive()).toBe(true);
     await eventStore.restart();
     await eventually(async () => (await parley.api.get('/health/live')).status === 200);
-    await expectRecovery(id);
-    const waits = parley.output().slice(printed).split('waiting for the event store').length - 1;
+    await expectRecovery(warm);
+    const waits = started.output().slice(printed).split('waiting for the event store').length - 1;
     expect(waits).toBeLessThan(20);
+  });
+
+  // After a start, which has left only one of the two channels in memory.
+  it('commands and reads answer 503 while both stores are frozen, and nothing is lost when they are back', async () => {
+    const name = newName();
+    expect((await rename(warm, name)).status).toBe(200);
+    await eventStore.pause();
+    await redis.pause();
+    const replies = await Promise.all([rename(warm, newName()), rename(cold, newName()), read(warm)]);
+    expect(replies.map(verdictOn)).toEqual(replies.map(() => UNAVAILABLE));
+    await eventStore.resume();
+    await redis.resume();
+    await expectRecovery(warm);
+    await expectRecovery(cold);
+    expect(await namesInLog(warm)).toContain(name);
+    expect(started.alive()).toBe(true);
   });
 });

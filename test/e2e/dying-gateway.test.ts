@@ -10,8 +10,9 @@ import { startTestEventStore, type TestEventStoreProcess } from '#test/support/e
 import { eventually } from '#test/support/eventually.ts';
 import { foldInteractions } from '#test/support/interaction-fold.ts';
 import { asRecord, readLog, type LogEvent } from '#test/support/log-reader.ts';
-import { startParleyHere, type ParleyHere } from '#test/support/parley-here.ts';
-import { startParleyProcess, TOKEN_SECRET, type ParleyProcess } from '#test/support/parley-process.ts';
+import type { ParleyHere } from '#test/support/parley-here.ts';
+import { startParleyProcess, type ParleyProcess } from '#test/support/parley-process.ts';
+import { startNodeHere } from '#test/support/realtime/nodes.ts';
 import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
 
 let eventStore: TestEventStoreProcess;
@@ -24,14 +25,9 @@ let watches: readonly Redis[] = [];
 
 beforeAll(async () => {
   [eventStore, redis] = await Promise.all([startTestEventStore({ mode: 'process' }), startTestRedis()]);
-  one = await startParleyProcess({ eventstoreUrl: eventStore.url, redisUrl: redis.url });
-  other = await startParleyHere({
-    EVENTSTORE_URL: eventStore.url,
-    REDIS_URL: redis.url,
-    ROLES: 'gateway,realtime',
-    PARLEY_BOOTSTRAP_KEY: one.apiKey,
-    PARLEY_TOKEN_SECRET: TOKEN_SECRET,
-  });
+  const stores = { eventstoreUrl: eventStore.url, redisUrl: redis.url };
+  one = await startParleyProcess(stores);
+  other = await startNodeHere({ ...stores, apiKey: one.apiKey, env: { ROLES: 'gateway,realtime' } });
   await one.ready();
   watches = await Promise.all(redis.url.split(',').map(watchCalls));
 });

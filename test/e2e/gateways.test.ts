@@ -6,17 +6,17 @@ import { eventually } from '#test/support/eventually.ts';
 import { problemsOf } from '#test/support/history-checker.ts';
 import { readLog } from '#test/support/log-reader.ts';
 import { observe } from '#test/support/observation.ts';
-import type { ParleyProcess } from '#test/support/parley-process.ts';
-import { startTwoNodes, type TwoNodes } from '#test/support/realtime/nodes.ts';
+import type { ParleyHere } from '#test/support/parley-here.ts';
+import { startNodeHere, startTwoNodes, type TwoNodes } from '#test/support/realtime/nodes.ts';
 
 let nodes: TwoNodes;
 let eventStore: TwoNodes['eventStore'];
-let one: ParleyProcess;
-let other: ParleyProcess;
+let one: ParleyHere;
+let other: ParleyHere;
 
 beforeAll(async () => {
   // The other gateway has no projector: everything that it reads was applied by one of the two.
-  nodes = await startTwoNodes();
+  nodes = await startTwoNodes(startNodeHere);
   ({ eventStore, one, other } = nodes);
 });
 

@@ -1,10 +1,14 @@
-/* Hundreds of sockets on two nodes, under failures: each receives exactly the log's suffix after its first cursor. */
+/* Sockets and commands on two nodes, one of which is killed: each socket receives the log's suffix, each command runs once. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { newId } from '#libs/kernel/ids.ts';
 import { eventually } from '#test/support/eventually.ts';
+import { asRecord } from '#test/support/log-reader.ts';
+import type { ParleyHere } from '#test/support/parley-here.ts';
+import type { ParleyProcess } from '#test/support/parley-process.ts';
 import { IN_CAMPAIGN } from '#test/support/rounds.ts';
 import { startWriters, type ChannelWriters } from '#test/support/realtime/channel-writers.ts';
-import { newChannel, startTwoNodes, type TwoNodes } from '#test/support/realtime/nodes.ts';
+import { newChannel, startNodeProcess, startTwoNodes, type TwoNodes } from '#test/support/realtime/nodes.ts';
 import { problemsOf } from '#test/support/realtime/sequence-checker.ts';
 import {
   cutAtRandom,
@@ -15,15 +19,17 @@ import {
   receivedBy,
   startSockets,
 } from '#test/support/realtime/sockets.ts';
+import { framesOf, isLive } from '#test/support/realtime/stage.ts';
+import { Subscriber } from '#test/support/realtime/subscriber.ts';
 
 const SOCKETS = Number(process.env['REALTIME_SOCKETS'] ?? (IN_CAMPAIGN ? 120 : 30));
 /** Writes that must be acknowledged between two failures. */
 const WRITES = 70;
 const SEED = Number(process.env['REALTIME_SEED'] ?? 1);
 
-let nodes: TwoNodes;
+let nodes: TwoNodes<ParleyProcess>;
 beforeAll(async () => {
-  nodes = await startTwoNodes();
+  nodes = await startTwoNodes(startNodeProcess);
 });
 afterAll(() => nodes?.stop(), 40_000);
 
@@ -84,4 +90,41 @@ describe('sockets on two nodes', () => {
       await Promise.all(sockets.map((socket) => socket.stop()));
     }
   }, 180_000);
+});
+
+describe('a command over a websocket', () => {
+  it('runs once if its process dies and the client sends it again to another one', async () => {
+    const { one, other } = nodes;
+    const channelId = await newChannel(one.api);
+    const commands = Array.from({ length: 20 }, (_, n) => ({
+      frame: 'command',
+      id: newId(),
+      type: 'interaction.post',
+      data: { content: [{ type: 'text', text: `text ${n}` }] },
+    }));
+    const subscriberAt = ({ api }: ParleyHere) => new Subscriber({ name: 'sender', channelId, nodes: [api] });
+    const [before, after] = [subscriberAt(other), subscriberAt(one)];
+    const answersTo = (subscriber: Subscriber, kind: 'ack' | 'error') =>
+      framesOf(subscriber).filter(({ frame }) => frame === kind);
+    try {
+      await isLive(before.start());
+      for (const command of commands) before.send(command);
+      await eventually(() => answersTo(before, 'ack').length > 0);
+      await other.kill9();
+
+      await isLive(after.start());
+      for (const command of commands) after.send(command);
+      // The dead process's command can run elsewhere once its lease has ended.
+      await eventually(() => answersTo(after, 'ack').length === commands.length);
+      expect(answersTo(after, 'error')).toEqual([]);
+    } finally {
+      await Promise.all([before, after].map((subscriber) => subscriber.stop()));
+    }
+    const reply = await one.api.get(`/api/v1/channels/${channelId}/interactions?size=100`);
+    const items = asRecord(reply.json())['items'];
+    const texts = (Array.isArray(items) ? items : []).map((item) => asRecord(item)['content']);
+    expect(texts.map((content) => JSON.stringify(content)).toSorted()).toEqual(
+      commands.map(({ data }) => JSON.stringify(data.content)).toSorted(),
+    );
+  }, 90_000);
 });

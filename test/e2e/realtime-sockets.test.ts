@@ -1,5 +1,5 @@
 /*
- * Websockets of two processes on the same stores: every subscriber receives an exact suffix of the log, whatever fails.
+ * Websockets of two nodes on the same stores: every subscriber receives an exact suffix of the log, whatever fails.
  */
 import { once } from 'node:events';
 
@@ -7,15 +7,15 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
 import { eventually } from '#test/support/eventually.ts';
 import { asRecord } from '#test/support/log-reader.ts';
-import { startParleyHere, type ParleyHere } from '#test/support/parley-here.ts';
-import { startParleyProcess, TOKEN_SECRET, type ParleyProcess } from '#test/support/parley-process.ts';
+import type { ParleyHere } from '#test/support/parley-here.ts';
+import { startNodeHere } from '#test/support/realtime/nodes.ts';
 import { problemsOf } from '#test/support/realtime/sequence-checker.ts';
-import { eventsOf, framesOf, isLive, messagesOf, sequencesOf, Stage, upTo } from '#test/support/realtime/stage.ts';
+import { eventsOf, framesOf, isLive, sequencesOf, Stage, upTo } from '#test/support/realtime/stage.ts';
 import { newTicket, openSocket, Subscriber } from '#test/support/realtime/subscriber.ts';
 
 let stage: Stage;
-let one: ParleyProcess;
-let other: ParleyProcess;
+let one: ParleyHere;
+let other: ParleyHere;
 beforeAll(async () => {
   stage = await Stage.start();
   ({ one, other } = stage.nodes);
@@ -193,29 +193,9 @@ describe('a command', () => {
   });
 });
 
-describe('a process with one role', () => {
-  it('serves only websockets and event streams as realtime', async () => {
-    const stores = storesOf(stage);
-    const node = await startParleyProcess({ ...stores, env: { ROLES: 'realtime' } });
-    await node.ready();
-    const channelId = await stage.createChannel();
-    const socket = openSocket(node.baseUrl, channelId, await newTicket(one.api, channelId));
-    const messages: unknown[] = [];
-    socket.on('message', (data: Buffer) => messages.push(asRecord(JSON.parse(data.toString()))['seq']));
-    await once(socket, 'message');
-    socket.send('{"frame":"resume","after":0}');
-    const events = await stage.stream(`/api/v1/channels/${channelId}/events?after=0`, {}, node);
-    await stage.post(channelId);
-    await eventually(() => messages.at(-1) === 2 && messagesOf(events).length === 2);
-    expect((await node.api.get(`/api/v1/channels/${channelId}`)).status).toBe(404);
-    const code = once(socket, 'close');
-    expect(await node.stop()).toBe(0);
-    expect((await code)[0]).toBe(1012);
-    expect(events.text()).toContain('event: close\ndata: {"code":1012');
-  });
-
-  it('answers upgrades with 503 as gateway', async () => {
-    const gateway = await startHere(stage, { ROLES: 'gateway' });
+describe('a node without the role realtime', () => {
+  it('answers upgrades with 503', async () => {
+    const gateway = await startNodeHere({ ...storesOf(stage), env: { ROLES: 'gateway' } });
     const channelId = await stage.createChannel();
     const socket = openSocket(gateway.baseUrl, channelId, await newTicket(one.api, channelId));
     const [error] = await once(socket, 'error');
@@ -226,7 +206,7 @@ describe('a process with one role', () => {
 
 describe('a node that stops', () => {
   it('closes its sockets with 1012, and they resume at another node without a gap', async () => {
-    const third = await startHere(stage);
+    const third = await startNodeHere(storesOf(stage));
     const channelId = await stage.createChannel();
     const moved = new Subscriber({ name: 'moved', channelId, nodes: [third.api, one.api], after: 0 });
     const subscriber = stage.follow(moved);
@@ -240,16 +220,9 @@ describe('a node that stops', () => {
   });
 });
 
-/** Stores of another process beside the two nodes. */
+/** Stores and key of a node beside the two. */
 function storesOf({ nodes: { eventStore, redis, one } }: Stage) {
   return { eventstoreUrl: eventStore.url, redisUrl: redis.url, apiKey: one.apiKey };
-}
-
-/** A node beside the two, in this process. */
-function startHere(stage: Stage, settings: Readonly<Record<string, string>> = {}): Promise<ParleyHere> {
-  const { eventstoreUrl: EVENTSTORE_URL, redisUrl: REDIS_URL, apiKey: PARLEY_BOOTSTRAP_KEY } = storesOf(stage);
-  const PARLEY_TOKEN_SECRET = TOKEN_SECRET;
-  return startParleyHere({ EVENTSTORE_URL, REDIS_URL, PARLEY_BOOTSTRAP_KEY, PARLEY_TOKEN_SECRET, ...settings });
 }
 
 function closesOf({ text }: { text: string }, code: number): number {

@@ -1,16 +1,15 @@
 /* Commands over websockets, the text of answers while it is written, and event streams, at two nodes. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
-import { newId } from '#libs/kernel/ids.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { asRecord } from '#test/support/log-reader.ts';
-import type { ParleyProcess } from '#test/support/parley-process.ts';
+import type { ParleyHere } from '#test/support/parley-here.ts';
 import { isLive, messagesOf, Stage, upTo } from '#test/support/realtime/stage.ts';
 import type { Include, Subscriber } from '#test/support/realtime/subscriber.ts';
 
 let stage: Stage;
-let one: ParleyProcess;
-let other: ParleyProcess;
+let one: ParleyHere;
+let other: ParleyHere;
 
 beforeAll(async () => {
   stage = await Stage.start();
@@ -27,11 +26,7 @@ async function created(path: string, body: object): Promise<string> {
   return String(asRecord(reply.json())['id']);
 }
 
-async function subscribe(
-  channelId: string,
-  node: ParleyProcess,
-  include: readonly Include[] = [],
-): Promise<Subscriber> {
+async function subscribe(channelId: string, node: ParleyHere, include: readonly Include[] = []): Promise<Subscriber> {
   const subscriber = stage.subscribe(channelId, { at: node.api, include });
   await isLive(subscriber);
   return subscriber;
@@ -68,34 +63,6 @@ describe('a command over a websocket', () => {
       ]);
     }
   });
-
-  it('runs once if its process dies and the client sends it again to another one', async () => {
-    const channelId = await created('/api/v1/channels', { name: 'A channel' });
-    const commands = Array.from({ length: 20 }, (_, n) => ({
-      frame: 'command',
-      id: newId(),
-      type: 'interaction.post',
-      data: said(`text ${n}`),
-    }));
-    const before = await subscribe(channelId, one);
-    for (const command of commands) before.send(command);
-    await eventually(() => framesOf(before, 'ack').length > 0);
-    await one.kill9();
-
-    const after = await subscribe(channelId, other);
-    for (const command of commands) after.send(command);
-    // The dead process's command can run elsewhere once its lease has ended.
-    await eventually(() => framesOf(after, 'ack').length === commands.length);
-    expect(framesOf(after, 'error')).toEqual([]);
-    const reply = await other.api.get(`/api/v1/channels/${channelId}/interactions?size=100`);
-    const items = asRecord(reply.json())['items'];
-    const texts = (Array.isArray(items) ? items : []).map((item) => asRecord(item)['content']);
-    expect(texts.map((content) => JSON.stringify(content)).toSorted()).toEqual(
-      commands.map(({ data }) => JSON.stringify(asRecord(data)['content'])).toSorted(),
-    );
-    await one.start();
-    await one.ready();
-  }, 90_000);
 });
 
 describe('an answer that is being written', () => {

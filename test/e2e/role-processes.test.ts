@@ -11,6 +11,7 @@ import { eventually } from '#test/support/eventually.ts';
 import { asRecord, readLog } from '#test/support/log-reader.ts';
 import { startParleyProcess, type ParleyProcess, type ParleyProcessOptions } from '#test/support/parley-process.ts';
 import { newChannel, post } from '#test/support/realtime/nodes.ts';
+import { messagesOf, openStream, type EventStream } from '#test/support/realtime/stage.ts';
 import { openRaw } from '#test/support/realtime/raw-session.ts';
 import type { RawWebsocket } from '#test/support/realtime/raw-websocket.ts';
 import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
@@ -95,13 +96,16 @@ describe('role processes', { timeout: HANG_TIMEOUT_MS }, () => {
   });
 
   let socket: RawWebsocket;
+  let events: EventStream;
 
   it('serve together what one process serves, each its part', async () => {
     const { busyGateway: one, slowGateway: other, realtime, projector, relay } = processes;
     const channel = await newChannel(one.api);
     socket = await openRaw({ port: realtime.port, api: other.api }, channel, { resume: { after: 0 } });
+    events = await openStream(realtime, `/api/v1/channels/${channel}/events?after=0`);
     expect(await post(other.api, channel, 'said at the other gateway')).toBe(2);
     await socket.until(({ texts }) => texts.some((text) => text.includes('said at the other gateway')), 60_000);
+    await eventually(() => messagesOf(events).length === 2, WAIT);
     await eventually(async () => {
       const { checks } = asRecord((await projector.api.get('/health/ready')).json());
       return asRecord(asRecord(asRecord(checks)['projection'])['detail'])['caught_up'] === true;
@@ -144,11 +148,13 @@ describe('role processes', { timeout: HANG_TIMEOUT_MS }, () => {
     expect(await slowGateway.ended()).toBe(130);
   });
 
-  it('close their sockets with 1012 when they stop, exit with 0, and leave nothing on the disk', async () => {
+  it('close their sockets and event streams with 1012 when they stop, exit with 0, and leave nothing on the disk', async () => {
     const left = running.filter((parley) => parley.alive());
     expect(left).toHaveLength(3);
     for (const [at, parley] of left.entries()) parley.signal(at % 2 === 0 ? 'SIGTERM' : 'SIGINT');
     expect(await socket.closed({ timeoutMs: 60_000 })).toBe(1012);
+    await eventually(() => events.ended(), WAIT);
+    expect(events.text()).toContain('event: close\ndata: {"code":1012');
     expect(await Promise.all(left.map((parley) => parley.ended()))).toEqual([0, 0, 0]);
     for (const { dataDir } of running) expect(await readdir(dataDir)).toEqual([]);
   });

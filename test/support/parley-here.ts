@@ -4,7 +4,8 @@ import { startParley, type StartParleyOptions } from '#services/testing/index.ts
 import { ApiClient } from './api-client.ts';
 import type { ParleyProcess } from './parley-process.ts';
 
-export type ParleyHere = Pick<ParleyProcess, 'baseUrl' | 'port' | 'apiKey' | 'api'> & { stop(): Promise<void> };
+/** A `ParleyProcess` fits, too. */
+export type ParleyHere = Pick<ParleyProcess, 'baseUrl' | 'port' | 'apiKey' | 'api'> & { stop(): Promise<unknown> };
 
 export async function startParleyHere(settings: StartParleyOptions['settings'] = {}): Promise<ParleyHere> {
   const { url: baseUrl, apiKey, stop } = await startParley({ settings });

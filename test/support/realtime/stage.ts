@@ -1,10 +1,10 @@
-/** Two nodes with the subscribers and event streams of a test. */
+/** Two nodes in the process of the test, with the subscribers and event streams of a test. */
 import type { ApiClient } from '#test/support/api-client.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { asRecord } from '#test/support/log-reader.ts';
-import type { ParleyProcess } from '#test/support/parley-process.ts';
+import type { ParleyHere } from '#test/support/parley-here.ts';
 
-import { newChannel, post, startTwoNodes, type TwoNodes } from './nodes.ts';
+import { newChannel, post, startNodeHere, startTwoNodes, type NodeOptions, type TwoNodes } from './nodes.ts';
 import { Subscriber, type Include } from './subscriber.ts';
 
 export interface SubscribeOptions {
@@ -23,6 +23,12 @@ export interface EventStream {
   close(): void;
 }
 
+export interface StreamOptions {
+  readonly headers?: Record<string, string>;
+  /** Ends the stream. */
+  readonly abort?: AbortController;
+}
+
 export class Stage {
   readonly nodes: TwoNodes;
   readonly #ownerId: string;
@@ -36,8 +42,8 @@ export class Stage {
   }
 
   /** @param env further environment variables of both nodes */
-  static async start(env: Readonly<Record<string, string>> = {}): Promise<Stage> {
-    const nodes = await startTwoNodes(env);
+  static async start(env: NodeOptions['env'] = {}): Promise<Stage> {
+    const nodes = await startTwoNodes(startNodeHere, env);
     const users = asRecord((await nodes.one.api.get('/api/v1/users')).json())['items'];
     return new Stage(nodes, String(asRecord(Array.isArray(users) ? users[0] : undefined)['id']));
   }
@@ -90,10 +96,10 @@ export class Stage {
   }
 }
 
-async function openStream(
-  { baseUrl, apiKey }: ParleyProcess,
+export async function openStream(
+  { baseUrl, apiKey }: ParleyHere,
   path: string,
-  { headers, abort }: { readonly headers: Record<string, string>; readonly abort: AbortController },
+  { headers = {}, abort = new AbortController() }: StreamOptions = {},
 ): Promise<EventStream> {
   const authorized = { authorization: `Bearer ${apiKey}`, ...headers };
   const response = await fetch(`${baseUrl}${path}`, { headers: authorized, signal: abort.signal });

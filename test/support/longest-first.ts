@@ -38,7 +38,6 @@ const LONGEST = [
   'test/e2e/realtime-sequences.test.ts',
   'test/integration/redis/cluster-failures.test.ts',
   'test/e2e/realtime-refusals.test.ts',
-  'test/e2e/realtime-sockets.test.ts',
 ];
 
 /** Runs the longest files first, the others as Vitest does: by their last duration, or by their size. */

@@ -105,7 +105,9 @@ describe.skipIf(process.env['PARLEY_TEST_REDIS'] === 'cluster')('Redis with TLS'
   });
 
   it('is a cluster whose nodes have TLS', async () => {
-    const { address } = await startServer(authority, ['cluster-enabled yes', 'tls-cluster yes', 'appendonly no']);
+    // By default, a node's bus has a port that clients of other tests may have.
+    const bus = `cluster-port ${await freePort()}`;
+    const { address } = await startServer(authority, ['cluster-enabled yes', 'tls-cluster yes', bus, 'appendonly no']);
     const problems: string[] = [];
     const one = connect({ REDIS_URL: address, ...withFiles() }, problems);
     await eventually(() => expect(problems).toContainEqual(expect.stringMatching(/give several of its nodes/)));

@@ -1,5 +1,4 @@
-import { availableParallelism } from 'node:os';
-
+import { totalmem } from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
 
 import { LongestFirst } from './test/support/longest-first.ts';
@@ -26,8 +25,8 @@ export default defineConfig({
     // A worker runs many files and keeps the modules that they import: loading those for each file took a tenth of
     // the run. A file therefore leaves nothing behind: it stops what it starts and restores what it replaces.
     isolate: false,
-    // One more than there are processors: a third of the time, tests wait for deadlines of stores and brokers.
-    maxWorkers: Math.min(4, availableParallelism() + 1),
+    // On two processors, a third of the time, tests wait for deadlines of stores and brokers. A worker grows to 1.5 GiB.
+    maxWorkers: totalmem() < 12 * 1024 ** 3 ? 3 : 4,
     // A Redis named by REDIS_URL serves one file at a time.
     fileParallelism: !process.env['REDIS_URL'],
     sequence: { sequencer: LongestFirst },

@@ -1,7 +1,10 @@
-import { totalmem } from 'node:os';
+import { availableParallelism, totalmem } from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
 
 import { LongestFirst } from './test/support/longest-first.ts';
+
+/** In bytes; a container may have less than its host. */
+const memory = Math.min(totalmem(), process.constrainedMemory() || Infinity);
 
 export default defineConfig({
   test: {
@@ -25,8 +28,8 @@ export default defineConfig({
     // A worker runs many files and keeps the modules that they import: loading those for each file took a tenth of
     // the run. A file therefore leaves nothing behind: it stops what it starts and restores what it replaces.
     isolate: false,
-    // On two processors, a third of the time, tests wait for deadlines of stores and brokers. A worker grows to 1.5 GiB.
-    maxWorkers: totalmem() < 12 * 1024 ** 3 ? 3 : 4,
+    // Tests wait a third of the time, so two processors serve four workers. A worker grows to 1.5 GiB.
+    maxWorkers: Math.min(availableParallelism() + 2, memory < 12 * 1024 ** 3 ? 3 : 4),
     // A Redis named by REDIS_URL serves one file at a time.
     fileParallelism: !process.env['REDIS_URL'],
     sequence: { sequencer: LongestFirst },

@@ -128,7 +128,8 @@ async function refuseMissing(folder: string): Promise<void> {
     const file = join(entry.parentPath, entry.name);
     for (const name of referencedFiles(await readFile(file, 'utf8'))) {
       // Declarations import the names of the sources.
-      if (existsSync(join(dirname(file), name.replace(/\.ts$/, '.d.ts')))) continue;
+      const existing = entry.name.endsWith('.d.ts') ? name.replace(/\.ts$/, '.d.ts') : name;
+      if (existsSync(join(dirname(file), existing))) continue;
       throw new Error(`${relative(folder, file)} needs ${name}, which would not be in the package`);
     }
   }

@@ -31,7 +31,7 @@ describe('specifiers outside of the repository', () => {
   });
 
   it('names the files that the code imports, and no packages', () => {
-    const code = `import { x } from './x.js';\nexport * from "../y.js";\nimport './z.js';\nawait import('./w.js');\nimport { z } from 'zod';`;
-    expect(referencedFiles(code)).toEqual(['./x.js', '../y.js', './z.js', './w.js']);
+    const code = `import { x } from './x.js';\nexport * from "../y.js";\nimport './z.js';\nawait import('./w.js');\nimport '#test/v.ts';\nimport { z } from 'zod';`;
+    expect(referencedFiles(code)).toEqual(['./x.js', '../y.js', './z.js', './w.js', '#test/v.ts']);
   });
 });

@@ -5,8 +5,8 @@ const OWN = /(?<=\b(?:from|import)\s*\(?\s*)(['"])#((?:libs|services|infra)\/[^'
 /** `new URL('./worker-thread.ts', import.meta.url)` */
 const URL_OF_CODE = /(?<=\bnew URL\(\s*['"]\.{1,2}\/[^'"]+)\.ts(?=['"]\s*,\s*import\.meta\.url)/g;
 const URL_OF_FILE = /\bnew URL\(\s*['"](\.{1,2}\/[^'"]+)['"]\s*,\s*import\.meta\.url/g;
-/** `from './ids.js'`, `import('./ids.js')` */
-const IMPORTED_FILE = /\b(?:from|import)\s*\(?\s*['"](\.{1,2}\/[^'"]+)['"]/g;
+/** `from './ids.js'`, `import('./ids.js')`; also `#…`, which means nothing in the package. */
+const IMPORTED_FILE = /\b(?:from|import)\s*\(?\s*['"]((?:\.{1,2}\/|#)[^'"]+)['"]/g;
 
 /**
  * The source of a file with specifiers that do not depend on the repository: `#libs/…` becomes relative, and URLs of

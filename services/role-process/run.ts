@@ -15,7 +15,7 @@ export function runRole(role: Role, variables: Variables): void {
     log,
     stopDelayMs: () => config.stopDelayMs,
     async start(signal) {
-      // After the configuration was accepted: loading the application takes longer than refusing a variable.
+      // Only now: to load the application takes longer than to refuse a variable.
       const { startRoleProcess } = await import('./app.ts');
       signal.throwIfAborted();
       return startRoleProcess(role, config, log);

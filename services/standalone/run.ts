@@ -19,7 +19,7 @@ export function runStandalone(variables: Variables, { withBanner }: { readonly w
     async start(signal) {
       config = parseConfig(variables);
       log.level = config.logLevel;
-      // After the configuration was accepted: loading the application takes longer than refusing a variable.
+      // Only now: to load the application takes longer than to refuse a variable.
       const { startStandalone } = await import('./app.ts');
       signal.throwIfAborted();
       const standalone = await startStandalone(config, { log }, signal);

@@ -36,7 +36,7 @@ function placeOf(path: string): Place {
 /** What infrastructure may import from the libraries, never a client of a store. */
 const OPEN_TO_INFRA = [
   'libs/kernel/',
-  ...['lifecycle', 'config', 'embedded-log', 'files', 'protobuf'].map((folder) => `libs/platform/${folder}/`),
+  ...['caches', 'lifecycle', 'config', 'embedded-log', 'files', 'protobuf'].map((folder) => `libs/platform/${folder}/`),
 ];
 
 /** Services that may start infrastructure: the standalone process, the command line, and the package for tests. */

@@ -24,8 +24,11 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await parley?.stop();
-  await Promise.all([eventStore?.stop(), redis?.stop()]);
+  try {
+    await parley?.stop();
+  } finally {
+    await Promise.all([eventStore?.stop(), redis?.stop()]);
+  }
 });
 
 let names = 0;

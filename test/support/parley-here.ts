@@ -1,4 +1,7 @@
-/** Parley in the process of the test, for tests that need its address alone: a process of its own takes ten times as long. */
+/**
+ * Parley in the process of the test: a process of its own takes ten times as long, and is started where it is killed, or where
+ * its output, memory or exit code is checked.
+ */
 import { startParley, type StartParleyOptions } from '#services/testing/index.ts';
 
 import { ApiClient } from './api-client.ts';

@@ -1,7 +1,7 @@
 // The event store in a thread of this process, as this process calls it: without gRPC, one message for each iteration of the
 // event loop.
 import type { MessagePort } from 'node:worker_threads';
-import { LRUCache } from 'lru-cache';
+import { recentlyUsed } from '#libs/platform/caches/index.ts';
 import type { Direction, EmbeddedLog, EmbeddedMember, EmbeddedMembership } from '#libs/platform/embedded-log/index.ts';
 import { Fields } from '#libs/platform/protobuf/index.ts';
 import { StoredEvent } from '../log/stored-event.ts';
@@ -37,7 +37,7 @@ export class LocalLog implements EmbeddedLog {
   /** Undefined until the thread has sent it. */
   #changes: StreamChanges | undefined;
   /** The first revision that a stream did not have when it was read, and its counter before that. */
-  readonly #ends = new LRUCache<string, { readonly next: number; readonly change: number }>({ max: MAX_ENDS });
+  readonly #ends = recentlyUsed<string, { readonly next: number; readonly change: number }>(MAX_ENDS);
 
   get isOpen(): boolean {
     return this.#port !== undefined;

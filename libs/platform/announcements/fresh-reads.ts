@@ -58,6 +58,7 @@ export class FreshReads<Value> {
   constructor(options: FreshReadsOptions<Value>) {
     this.#options = options;
     this.#clock = options.clock ?? (() => performance.now());
+    // As in `recentlyUsed`, a number of entries is not allocated at once.
     const { max, bytesOf = () => 1 } = options;
     this.#known = new LRUCache({ maxSize: max, sizeCalculation: ({ value }) => bytesOf(value) });
     options.announcements.listen({

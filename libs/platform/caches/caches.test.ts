@@ -7,5 +7,7 @@ it('discards the least recently used entry beyond its size', () => {
   cache.get('a');
   cache.set('c', 3);
   expect(cache.size).toBe(2);
+  // `LRUCache` allocates that many entries at once.
+  expect(cache.max).toBe(0);
   expect([cache.get('a'), cache.get('b'), cache.get('c')]).toEqual([1, undefined, 3]);
 });

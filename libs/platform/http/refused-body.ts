@@ -8,7 +8,7 @@ const MAX_DISCARDED_BYTES = 160 * 1024 * 1024;
 const MAX_DISCARDING_MS = 15_000;
 /** Shorter, because the end of what such a connection sends cannot be recognized. */
 const MAX_BROKEN_MS = 5_000;
-/** Of a server that stops: the client has had its reply, and a stop does not wait for it. */
+/** A stop waits no longer for the rest of a body: the client has had its reply. */
 const MAX_STOPPING_MS = 1_000;
 
 const discarding = new WeakSet<Socket>();
@@ -67,7 +67,7 @@ function discardBody(raw: IncomingMessage, closing: AbortSignal): Promise<void> 
   const { socket } = raw;
   return new Promise((resolve) => {
     const bound = discardBound(MAX_DISCARDING_MS, () => socket.destroy());
-    const hurry = (): void => bound.shorten(MAX_STOPPING_MS);
+    const hurry = (): void => bound.endWithin(MAX_STOPPING_MS);
     // The client has sent its last byte, but not all of the body: nothing else would end the connection.
     const leave = (): void => void socket.end();
     const end = (): void => {
@@ -94,7 +94,8 @@ function discardBound(maxMs: number, exceeded: () => void) {
   let bytes = 0;
   let tooSlow = setTimeout(exceeded, maxMs).unref();
   return {
-    shorten(leftMs: number): void {
+    /** Replaces the limit of time. */
+    endWithin(leftMs: number): void {
       clearTimeout(tooSlow);
       tooSlow = setTimeout(exceeded, leftMs).unref();
     },

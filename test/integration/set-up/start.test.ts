@@ -87,7 +87,7 @@ describe('npm start', () => {
     },
   );
 
-  it('connects directly to its own stores, whatever proxy is named, and leaves nothing running when it is killed', async () => {
+  it('connects directly to its own stores, whatever proxy is named, exits like Parley, and leaves nothing running when it is killed', async () => {
     const nobody = `http://127.0.0.1:${await freePort()}`;
     const port = await freePort();
     const proxies = { http_proxy: nobody, https_proxy: nobody, HTTP_PROXY: nobody, HTTPS_PROXY: nobody };

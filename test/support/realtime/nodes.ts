@@ -59,8 +59,11 @@ export async function startTwoNodes<Other extends ParleyHere>(
   const [eventStore, redis] = await Promise.all([startTestEventStore(), startTestRedis()]);
   const nodes: ParleyHere[] = [];
   const stop = async (): Promise<void> => {
-    await Promise.all(nodes.map((node) => node.stop()));
-    await Promise.all([eventStore.stop(), redis.stop()]);
+    try {
+      await Promise.all(nodes.map((node) => node.stop()));
+    } finally {
+      await Promise.all([eventStore.stop(), redis.stop()]);
+    }
   };
   const shared = { eventstoreUrl: eventStore.url, redisUrl: redis.url, apiKey: createApiKey() };
   try {

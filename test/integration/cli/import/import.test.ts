@@ -273,7 +273,7 @@ describe('parley import', () => {
     await writeFile(path, `${Array.from({ length: count }, (_, index) => LINE(index)).join('\n')}\n`);
     const total = async (): Promise<number> =>
       (await api.call({ method: 'GET', url: '/api/v1/channels?size=1', key })).json.meta.total;
-    for (const posted of IN_CAMPAIGN ? [50, 120] : [50]) {
+    for (const posted of IN_CAMPAIGN ? [50, 100] : [50]) {
       const dying = ['--import', killedAfter(posted), PARLEY_COMMAND, 'import', path, '-o', id];
       const child = spawn(process.execPath, dying, { env: env(), stdio: 'ignore' });
       await once(child, 'exit');
